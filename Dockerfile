@@ -14,6 +14,7 @@ RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
       btrfs-progs \
       cryptsetup-bin \
+      drbd-utils \
       e2fsprogs \
       ledmon \
       lvm2 \

@@ -23,6 +23,8 @@ type Facts struct {
 	FS          *FSFacts    `json:"fs,omitempty"`
 	IO          *IOFacts    `json:"io,omitempty"`
 	Mount       *MountFacts `json:"mount,omitempty"`
+	// Replication is what the kernel said last; nil: the volume is not replicated, or nothing is known yet.
+	Replication *ReplicationInfo `json:"replication,omitempty"`
 }
 
 // LVFacts is what LVM and device-mapper report about a logical volume.

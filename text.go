@@ -1,7 +1,9 @@
 package drivebay
 
 import (
+	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -30,6 +32,22 @@ func Clip(s string, limit int) string {
 		end--
 	}
 	return s[:end] + dots
+}
+
+// DurationText writes a duration for people, in one unit.
+func DurationText(d time.Duration) string {
+	for _, u := range []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}} {
+		if d >= 2*u.length {
+			return fmt.Sprintf("%d %s", d/u.length, u.name)
+		}
+	}
+	if d < time.Second && d > 0 {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%d s", max(d, 0)/time.Second)
 }
 
 // maxShort is the limit of CSI for a string. It applies to the messages of the health

@@ -42,6 +42,9 @@ type Volume struct {
 	// a mirror about which nothing is recorded.
 	Mirror *Mirror `json:"mirror,omitempty"`
 
+	// Replication is how the volume is replicated; nil: it is not.
+	Replication *Replication `json:"replication,omitempty"`
+
 	// Failure is why CSIStatus is FAILED, or was FAILED before the present try.
 	Failure      *Failure[CSIStatus]   `json:"failure,omitempty"`
 	UsageFailure *Failure[VolumeUsage] `json:"usageFailure,omitempty"` // the same for Usage
@@ -55,8 +58,11 @@ func (v *Volume) Encrypted() bool { return v.LUKSUUID != "" }
 func (v *Volume) HasFilesystem() bool { return v.Mode == ModeFS }
 
 // RawBlocks reports whether users of the volume read the blocks of its piece of the drives as they are:
-// nothing above the piece hides what was written there before.
-func (v *Volume) RawBlocks() bool { return !v.HasFilesystem() && !v.Encrypted() }
+// nothing above the piece hides what was written there before. The kernel takes old metadata at the end of a replicated
+// volume's piece for those of the volume.
+func (v *Volume) RawBlocks() bool {
+	return v.Replication != nil || !v.HasFilesystem() && !v.Encrypted()
+}
 
 // Location is what a volume is made of. Drives are ids; those of a mirror are in the
 // order of its legs.

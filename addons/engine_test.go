@@ -29,13 +29,14 @@ const root = "/var/lib/kubelet"
 type plugin struct {
 	*testing.T
 	sim         *hostsim.Machine
+	volumes     *volume.Engine
 	endpoint    string // of CSI
 	server      *Server
 	csi, addons *grpc.ClientConn
 }
 
-func newPlugin(t *testing.T) *plugin {
-	sim, err := hostsim.New(hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Size: "60GB"}}})
+func newPlugin(t *testing.T, without ...string) *plugin {
+	sim, err := hostsim.New(hostsim.Spec{Without: without, Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Size: "60GB"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func newPlugin(t *testing.T) *plugin {
 	}
 	st := store.Memory()
 	drives := drivemgr.New(sim, st, drivemgr.Options{Claim: claim})
-	volumes, err := volume.New(sim, drives, st, lvm.New(sim, ""), volume.Options{Node: "node-1", Roots: []string{root}})
+	volumes, err := volume.New(sim, drives, st, lvm.New(sim, ""), volume.Options{Node: "node-1", Roots: []string{root}, DRBD: sim.DRBD})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +63,8 @@ func newPlugin(t *testing.T) *plugin {
 		})
 	}
 	endpoint := serve(t, csi.New(drives, csi.Options{NodeID: "node-1", Volumes: volumes}))
-	server := New(drives, Options{Name: csi.Name, Volumes: volumes})
-	return &plugin{t, sim, endpoint, server, dial(t, endpoint), dial(t, serve(t, server))}
+	server := New(drives, Options{Name: csi.Name, Volumes: volumes, Replication: volumes})
+	return &plugin{t, sim, volumes, endpoint, server, dial(t, endpoint), dial(t, serve(t, server))}
 }
 
 func (p *plugin) eventually(what string, is func() bool) {

@@ -2,10 +2,13 @@ package addons
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/csi-addons/spec/lib/go/identity"
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/rpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -42,7 +45,15 @@ func (i *identityServer) GetCapabilities(ctx context.Context, _ *identity.GetCap
 		resp.Capabilities = append(resp.Capabilities, &identity.Capability{Type: &identity.Capability_EncryptionKeyRotation_{
 			EncryptionKeyRotation: &identity.Capability_EncryptionKeyRotation{Type: identity.Capability_EncryptionKeyRotation_ENCRYPTIONKEYROTATION}}})
 	}
+	if i.opt.Replication != nil && i.opt.Replication.Replicates(ctx) == nil {
+		resp.Capabilities = append(resp.Capabilities, replicationOf(identity.Capability_VolumeReplication_VOLUME_REPLICATION),
+			replicationOf(identity.Capability_VolumeReplication_GET_REPLICATION_DESTINATION_INFO))
+	}
 	return resp, nil
+}
+
+func replicationOf(kind identity.Capability_VolumeReplication_Type) *identity.Capability {
+	return &identity.Capability{Type: &identity.Capability_VolumeReplication_{VolumeReplication: &identity.Capability_VolumeReplication{Type: kind}}}
 }
 
 func serviceOf(kind identity.Capability_Service_Type) *identity.Capability {
@@ -55,9 +66,10 @@ func reclaimOf(kind identity.Capability_ReclaimSpace_Type) *identity.Capability 
 
 // Probe answers "not ready" until the first listing of all drives is complete, and fails
 // while the machine lacks something that only an administrator can provide. It waits for
-// nothing.
-func (i *identityServer) Probe(context.Context, *identity.ProbeRequest) (*identity.ProbeResponse, error) {
-	if missing := append(i.engine.Unready(), rpc.Lacking(i.opt.Volumes)...); len(missing) > 0 {
+// no drive.
+func (i *identityServer) Probe(ctx context.Context, _ *identity.ProbeRequest) (*identity.ProbeResponse, error) {
+	missing := append(i.engine.Unready(), rpc.Lacking(i.opt.Volumes)...)
+	if missing = append(missing, i.unreplicated(ctx)...); len(missing) > 0 {
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))
 	}
 	ready := i.engine.Snapshot().Seq > 0
@@ -65,4 +77,17 @@ func (i *identityServer) Probe(context.Context, *identity.ProbeRequest) (*identi
 		_, ready = i.opt.Volumes.Unread()
 	}
 	return &identity.ProbeResponse{Ready: wrapperspb.Bool(ready)}, nil
+}
+
+// unreplicated returns why the volumes of the machine that are replicated cannot be used; nil if they can, or none is.
+func (i *identityServer) unreplicated(ctx context.Context) []string {
+	if i.opt.Replication == nil || i.opt.Volumes == nil || !slices.ContainsFunc(i.opt.Volumes.Volumes().Volumes, func(v *drivebay.VolumeView) bool { return v.Replicates() }) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, capabilityTime)
+	defer cancel()
+	if err := i.opt.Replication.Replicates(ctx); errors.Is(err, drivebay.ErrNoSupport) {
+		return []string{err.Error()}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package addons
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,6 +90,43 @@ func TestProbe(t *testing.T) {
 		}
 		if err != nil && !strings.Contains(err.Error(), "the store is full; no lvm") {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// withoutDRBD replicates nothing.
+type withoutDRBD struct {
+	Replication
+	why error
+}
+
+func (w withoutDRBD) Replicates(context.Context) error { return w.why }
+
+// TestProbeWithoutDRBD: a machine that lacks DRBD is not ready if it has replicated volumes. One that was not asked yet, or has none,
+// is ready.
+func TestProbeWithoutDRBD(t *testing.T) {
+	lacking := fmt.Errorf("no drbdmeta: %w: install drbd-utils", drivebay.ErrNoSupport)
+	for name, c := range map[string]struct {
+		r    *drivebay.Replication
+		why  error
+		code codes.Code
+	}{
+		"no replicated volume":        {nil, lacking, codes.OK},
+		"one":                         {&drivebay.Replication{Disk: 1}, lacking, codes.FailedPrecondition},
+		"one whose replication ended": {&drivebay.Replication{Disk: 1, Ended: true}, lacking, codes.OK},
+		"not asked yet":               {&drivebay.Replication{Disk: 1}, drivebay.ErrUnavailable, codes.OK},
+		"all is there":                {&drivebay.Replication{Disk: 1}, nil, codes.OK},
+	} {
+		m := there()
+		set := *m.Volumes()
+		set.Volumes = []*drivebay.VolumeView{{Volume: drivebay.Volume{ID: "v", Replication: c.r}}}
+		m.set.Store(&set)
+		e := &engine{}
+		e.set(drivebay.Snapshot{Seq: 1})
+		conn := dial(t, serve(t, New(e, Options{Volumes: m, Replication: withoutDRBD{why: c.why}})))
+		_, err := identity.NewIdentityClient(conn).Probe(t.Context(), &identity.ProbeRequest{})
+		if status.Code(err) != c.code || c.code != codes.OK && !strings.Contains(err.Error(), "install drbd-utils") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/csi-addons/spec/lib/go/encryptionkeyrotation"
 	"github.com/csi-addons/spec/lib/go/identity"
 	"github.com/csi-addons/spec/lib/go/reclaimspace"
+	"github.com/csi-addons/spec/lib/go/replication"
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/addons/healer"
 	"github.com/drivebay/drivebay/internal/rpc"
@@ -52,7 +53,9 @@ type Options struct {
 	Name    string // name of the plugin, the same as in CSI
 	Version string
 	Volumes Volumes // nil: there are no volumes on this machine
-	Log     *slog.Logger
+	// Replication replicates them; nil: the service is not there.
+	Replication Replication
+	Log         *slog.Logger
 	// Latencies counts the calls; nil: not counted.
 	Latencies *rpc.Latencies
 }
@@ -67,13 +70,17 @@ type Server struct {
 
 // services returns all services of the server, by their gRPC description.
 func (s *Server) services() map[*grpc.ServiceDesc]any {
-	return map[*grpc.ServiceDesc]any{
+	all := map[*grpc.ServiceDesc]any{
 		&identity.Identity_ServiceDesc:                                     &identityServer{Server: s},
 		&healer.HealerNode_ServiceDesc:                                     &healerServer{Server: s},
 		&reclaimspace.ReclaimSpaceNode_ServiceDesc:                         &reclaimNode{Server: s},
 		&reclaimspace.ReclaimSpaceController_ServiceDesc:                   &reclaimController{Server: s},
 		&encryptionkeyrotation.EncryptionKeyRotationController_ServiceDesc: &keyServer{Server: s},
 	}
+	if s.opt.Replication != nil {
+		all[&replication.Controller_ServiceDesc] = &replicationServer{Server: s}
+	}
+	return all
 }
 
 // New returns a server.

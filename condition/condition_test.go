@@ -132,6 +132,15 @@ var faults = []struct {
 	{"something else mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.Mounted, f.Mount.Target.Other = false, "tmpfs" }, drivebay.SeverityInaccessible, "VolumeUnmounted", "something else is mounted at the target path /target: tmpfs"},
 	{"staging not mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Staging.Mounted = false }, drivebay.SeverityDegraded, "VolumeUnmounted", "/staging is not mounted"},
 	{"target not readable", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.ReadError = "stale handle" }, drivebay.SeverityInaccessible, "PathUnreadable", "reading /target fails: stale handle"},
+	{"replication ended too early", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Volume.Replication = &drivebay.Replication{Ended: true} }, drivebay.SeverityInaccessible, "ReplicaIncomplete", "incomplete or old"},
+	{"split brain", drivebay.LocationPartition, func(f *drivebay.Facts) {
+		f.Replication = &drivebay.ReplicationInfo{Status: drivebay.ReplicationError, Conflict: drivebay.SplitBrain, Message: "both were written"}
+	}, drivebay.SeverityDegraded, "ReplicationConflict", "has a conflict (split brain): both were written"},
+	{"peer away", drivebay.LocationPartition, func(f *drivebay.Facts) {
+		if f.Replication == nil {
+			f.Replication = &drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, State: "degraded", Message: "the peer does not answer"}
+		}
+	}, drivebay.SeverityDegraded, "ReplicationDegraded", "its replication is degraded: the peer does not answer"},
 	{"half made", drivebay.LocationPartition, func(f *drivebay.Facts) { failing(&f.Volume, drivebay.CSICreating) }, drivebay.SeverityInaccessible, "OperationFailed", "CREATING failed: no space (2 times, the next call tries again)"},
 	{"two volumes with its id", drivebay.LocationPartition, func(f *drivebay.Facts) {
 		failing(&f.Volume, drivebay.CSICreated)

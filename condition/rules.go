@@ -27,12 +27,13 @@ type Section string
 // The sections of the table, in its order. The last one uses the findings of the others:
 // a status that they explain is not reported a second time.
 const (
-	OnDrives Section = "The drives"
-	OnLVM    Section = "LVM"
-	OnFS     Section = "The filesystem"
-	OnIO     Section = "Reads and writes"
-	OnMount  Section = "The mounts"
-	OnRecord Section = "The volume's own statuses"
+	OnDrives      Section = "The drives"
+	OnLVM         Section = "LVM"
+	OnFS          Section = "The filesystem"
+	OnIO          Section = "Reads and writes"
+	OnMount       Section = "The mounts"
+	OnReplication Section = "The replication"
+	OnRecord      Section = "The volume's own statuses"
 )
 
 const (
@@ -43,7 +44,7 @@ const (
 
 // rules holds every finding that a volume can have. Each pair of severity and
 // reason occurs once, so a condition cannot have it twice.
-var rules = slices.Concat(driveRules, lvmRules, filesystemRules, ioRules, mountRules, recordRules)
+var rules = slices.Concat(driveRules, lvmRules, filesystemRules, ioRules, mountRules, replicationRules, recordRules)
 
 // Rules returns a copy of the table.
 func Rules() []Rule { return slices.Clone(rules) }

@@ -142,22 +142,27 @@ func TestPagesAreBounded(t *testing.T) {
 	}
 }
 
-// A page costs the same out of 100,000 as out of 2,000, wherever it begins.
+// A page costs the same out of 100,000 as out of 2,000, wherever it begins. The two are measured in turn, and longer if they
+// differ: what else the machine does then slows both.
 func TestPagesAreFlat(t *testing.T) {
-	best := func(volumes int) time.Duration {
-		c := newController(New(&engine{}, Options{NodeID: "node-1", Volumes: many(volumes, well)}))
-		best := time.Hour
-		for i := range 30 {
+	sizes := [2]int{2_000, 100_000}
+	var c [2]*controller
+	for i, volumes := range sizes {
+		c[i] = newController(New(&engine{}, Options{NodeID: "node-1", Volumes: many(volumes, well)}))
+	}
+	best := [2]time.Duration{time.Hour, time.Hour}
+	differ := func() bool { return best[1] > 3*best[0] }
+	for turn := 0; turn < 30 || differ() && turn < 300; turn++ {
+		for i := range c {
 			began := time.Now()
-			r, err := c.ListVolumes(t.Context(), page1000((volumes-1001)*i/29))
-			if best = min(best, time.Since(began)); err != nil || len(r.Entries) != 1000 {
+			r, err := c[i].ListVolumes(t.Context(), page1000((sizes[i]-1001)*(turn%30)/29))
+			if best[i] = min(best[i], time.Since(began)); err != nil || len(r.Entries) != 1000 {
 				t.Fatalf("%d entries, %v", len(r.GetEntries()), err)
 			}
 		}
-		return best
 	}
-	if few, lots := best(2_000), best(100_000); lots > 3*few {
-		t.Errorf("a page takes %v out of 2,000 and %v out of 100,000", few, lots)
+	if differ() {
+		t.Errorf("a page takes %v out of 2,000 and %v out of 100,000", best[0], best[1])
 	}
 }
 

@@ -15,7 +15,7 @@ func TestUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	unit := string(b)
-	for _, must := range []string{"Type=notify\n", "CAP_SYS_RAWIO", "CAP_SYS_ADMIN", "CAP_SYS_RESOURCE", "NoNewPrivileges=yes\n", "@mount", "AF_NETLINK"} {
+	for _, must := range []string{"Type=notify\n", "CAP_SYS_RAWIO", "CAP_SYS_ADMIN", "CAP_SYS_RESOURCE", "CAP_NET_ADMIN", "NoNewPrivileges=yes\n", "@mount", "AF_NETLINK"} {
 		if !strings.Contains(unit, must) {
 			t.Errorf("the unit lacks %s", must)
 		}

@@ -222,7 +222,7 @@ func (m *Manager) loadRecords() {
 func (m *Manager) Configure(ctx context.Context, opt state.Options) error {
 	return m.state.Do(ctx, func() error {
 		opt := state.WithDefaults(opt)
-		opt.Parallel, opt.Log = m.state.Opt.Parallel, m.state.Opt.Log
+		opt.Parallel, opt.Log, opt.Past = m.state.Opt.Parallel, m.state.Opt.Log, m.state.Opt.Past
 		m.state.Opt = opt
 		for _, t := range m.state.Drives {
 			m.poll.Assess(t)

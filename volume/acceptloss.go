@@ -9,8 +9,11 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 )
 
-// AcceptLoss lets a volume move to its new drive without what cannot be read.
-func (e operatorCalls) AcceptLoss(_ context.Context, id string) error {
+// AcceptLoss lets a volume move to its new drive without what cannot be read, or makes an incomplete copy usable.
+func (e operatorCalls) AcceptLoss(ctx context.Context, id string) error {
+	if r, err := e.ledger.Record(id); err == nil && r.Volume.Replicated() && r.Volume.Replication.Ended {
+		return e.acceptReplica(ctx, id)
+	}
 	if r, err := e.ledger.Record(id); err == nil && r.Volume.Location.Kind == drivebay.LocationMirror && partitions.MoveOf(&r) == nil {
 		return e.mirror.AcceptLeg(id)
 	}
@@ -37,4 +40,18 @@ func (e operatorCalls) AcceptLoss(_ context.Context, id string) error {
 		}
 	}
 	return nil
+}
+
+// acceptReplica makes a plain volume of one whose replication ended before its copy was complete.
+func (e operatorCalls) acceptReplica(ctx context.Context, id string) error {
+	return e.ledger.OnVolume(ctx, "accept the data of", id, func(ctx context.Context, v drivebay.Volume) error {
+		if v.Replication == nil || !v.Replication.Ended {
+			return fmt.Errorf("%w: no data loss is awaiting approval", drivebay.ErrInvalid)
+		}
+		if err := e.replicated.Accept(ctx, v); err != nil {
+			return err
+		}
+		e.ledger.Note(drivebay.EventVolumeDataLoss, &v, "an operator accepts the data of an incomplete copy")
+		return nil
+	})
 }

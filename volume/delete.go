@@ -58,6 +58,9 @@ func (e *parts) delete(ctx context.Context, id string) error {
 	if err := e.provision.MayRemove(ctx, &r.Volume); err != nil {
 		return err
 	}
+	if err := e.drbd.DropEnded(ctx, r.Volume); err != nil {
+		return err
+	}
 	if err := e.instances.DetectConflict(&r); err != nil {
 		return err
 	}

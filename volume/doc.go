@@ -34,6 +34,7 @@
 //	provision     creation and deletion
 //	snapshots     snapshots
 //	expand        growth
+//	replicated    the layer that DRBD replicates
 //	copyaway      off a drive, by copying
 //	evacuate      off a drive, by LVM
 //	adopt         volumes without a record

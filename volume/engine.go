@@ -26,6 +26,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/provision"
 	"github.com/drivebay/drivebay/volume/internal/repair"
+	"github.com/drivebay/drivebay/volume/internal/replicated"
 	"github.com/drivebay/drivebay/volume/internal/snapshots"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 	"github.com/drivebay/drivebay/volume/internal/watch"
@@ -40,6 +41,7 @@ type Engine struct {
 	nodeCalls
 	snapshotCalls
 	operatorCalls
+	replicationCalls
 
 	following atomic.Bool // volumes are being compared with their drives
 	stop      context.CancelFunc
@@ -76,6 +78,9 @@ type parts struct {
 	provision    *provision.Provisioner
 	snapshots    *snapshots.Snapshotter
 	expand       *expand.Expander
+	replicated   *replicated.Replicator
+	replications *replicated.Observer
+	drbd         *replicated.Devices
 	copyaway     *copyaway.Copier
 	evacuate     *evacuate.Evacuator
 	adopt        *adopt.Adopter
@@ -84,7 +89,7 @@ type parts struct {
 
 func newEngine() *Engine {
 	p := &parts{}
-	return &Engine{parts: p, controllerCalls: controllerCalls{p}, nodeCalls: nodeCalls{p}, snapshotCalls: snapshotCalls{p}, operatorCalls: operatorCalls{p}}
+	return &Engine{parts: p, controllerCalls: controllerCalls{p}, nodeCalls: nodeCalls{p}, snapshotCalls: snapshotCalls{p}, operatorCalls: operatorCalls{p}, replicationCalls: replicationCalls{p}}
 }
 
 // Drives, Store and Options are what New takes.

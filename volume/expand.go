@@ -27,6 +27,9 @@ func (e controllerCalls) ExpandVolume(ctx context.Context, id string, r drivebay
 			if err := e.copyaway.EndMoveFirst(ctx, id, false); err != nil {
 				return err
 			}
+			if err := e.replicated.MayGrow(ctx, rec.Volume); err != nil {
+				return err
+			}
 			if err := e.mirror.BothLegs(ctx, &rec.Volume, r.Required); err != nil {
 				return err
 			}
@@ -39,13 +42,16 @@ func (e controllerCalls) ExpandVolume(ctx context.Context, id string, r drivebay
 		case err != nil:
 			return err
 		case due:
-			return e.expand.Enlarge(ctx, id)
+			err = e.expand.Enlarge(ctx, id)
+		default:
+			if rec, err = e.ledger.Record(id); err == nil {
+				err = e.provision.VerifyOnDrives(&rec.Volume)
+			}
 		}
-		rec, err := e.ledger.Record(id)
 		if err != nil {
 			return err
 		}
-		return e.provision.VerifyOnDrives(&rec.Volume)
+		return e.replicated.GrowSecondary(ctx, id)
 	})
 	if err != nil {
 		return v, false, fmt.Errorf("expand volume %s: %w", id, err)

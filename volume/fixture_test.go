@@ -47,31 +47,39 @@ func onStand(t *testing.T, test func(*stand)) {
 func onMachine(t *testing.T, spec hostsim.Spec, opt volume.Options, test func(*stand)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		sim, err := hostsim.New(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var claim drivebay.Selectors
-		if err := claim.UnmarshalText([]byte("all")); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		s := &stand{T: t, sim: sim, st: store.Memory(), opt: opt}
-		s.mgr = drivemgr.New(sim, s.st, drivemgr.Options{Claim: claim, Tick: opt.Tick, Poll: 300 * opt.Tick, Rescan: 300 * opt.Tick})
-		done := make(chan error)
-		go func() { done <- s.mgr.Run(ctx) }()
-		time.Sleep(30 * time.Second) // listed, looked at, and read
-		s.start()
-		defer func() {
-			sim.Close()
-			s.stop()
-			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}()
+		s, end := newStand(t, spec, opt)
+		defer end()
 		test(s)
 	})
+}
+
+// newStand is a machine in the bubble of a test. Its engine has the DRBD of the machine.
+func newStand(t *testing.T, spec hostsim.Spec, opt volume.Options) (s *stand, end func()) {
+	t.Helper()
+	sim, err := hostsim.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claim drivebay.Selectors
+	if err := claim.UnmarshalText([]byte("all")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	opt.DRBD = sim.DRBD
+	s = &stand{T: t, sim: sim, st: store.Memory(), opt: opt}
+	s.mgr = drivemgr.New(sim, s.st, drivemgr.Options{Claim: claim, Tick: opt.Tick, Poll: 300 * opt.Tick, Rescan: 300 * opt.Tick})
+	done := make(chan error)
+	go func() { done <- s.mgr.Run(ctx) }()
+	time.Sleep(30 * time.Second) // listed, looked at, and read
+	s.start()
+	return s, func() {
+		sim.Close()
+		s.stop()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // start makes an engine over what is remembered, as a restarted daemon does.

@@ -72,7 +72,7 @@ func TestHealHalfMirror(t *testing.T) {
 // TestHealPool: a full pool gets what its group has; one without says why not.
 func TestHealPool(t *testing.T) {
 	t.Parallel()
-	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+	onMachine(t, drivesOf("10GB"), volume.Options{}, func(s *stand) {
 		v := s.make("v", drivebay.VolumeRequest{Size: drivebay.SizeRange{Required: 9 << 30}, Class: drivebay.Class{Drives: drivebay.TypeNVMe, Backing: drivebay.BackingThin, Wipe: drivebay.WipeNone, FSType: "ext4"}, Block: true})
 		s.must(s.stage(v), s.publish(v, "pod"))
 		dev := "/dev/" + s.active(v)

@@ -190,8 +190,12 @@ func live(t *testing.T, k *killer, name string, r drivebay.VolumeRequest) {
 	})
 }
 
-func smallDrives() hostsim.Spec {
-	return hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "10GB"}, {Count: 1, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "10GB"}}}
+// smallDrives are small because some tests copy whole drives, byte by byte.
+func smallDrives() hostsim.Spec { return drivesOf("5GB") }
+
+// drivesOf are two drives of one size and kind, and one of another kind.
+func drivesOf(size string) hostsim.Spec {
+	return hostsim.Spec{Drives: []hostsim.Group{{Count: 2, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: size}, {Count: 1, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: size}}}
 }
 
 // TestAskedAgainAtOnce: who asks again for what was cut short, before it was taken up,

@@ -114,7 +114,7 @@ func TestAnotherLayer(t *testing.T) {
 		for at, want := range want {
 			onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
 				log := &layerLog{s: s, open: map[string]bool{}}
-				s.e.InsertLayer(at, log.kind)
+				s.e.InsertLayer(2*at, log.kind) // below all others, or above them
 				v := s.make(name, encryptedRequests()[name])
 				for _, call := range []struct {
 					name string

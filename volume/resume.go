@@ -67,4 +67,5 @@ func (e *Engine) resume(first bool) {
 	if first {
 		e.resumeSnapshots()
 	}
+	e.resumeReplication(first)
 }

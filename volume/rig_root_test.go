@@ -14,6 +14,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/hack/loopdisk"
+	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/store"
 	"github.com/drivebay/drivebay/volume"
@@ -53,7 +54,7 @@ func (r rig) start(t *testing.T) (e *volume.Engine, mgr *drivemgr.Manager, stop 
 	}
 	st := store.Memory()
 	mgr = drivemgr.New(told, st, opt)
-	if e, err = volume.New(machine, mgr, st, nil, volume.Options{Roots: r.roots}); err != nil {
+	if e, err = volume.New(machine, mgr, st, nil, volume.Options{Roots: r.roots, DRBD: drbd.OpenKernel}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -59,6 +59,9 @@ func (e *Engine) Run(ctx context.Context) error {
 				heard = e.env.Machine.Now()
 				continue
 			}
+			if e.replications.Heard(line.Text) {
+				e.replications.ObserveSoon()
+			}
 			if !e.watch.FollowKernelLog(line) {
 				continue
 			}
@@ -71,6 +74,7 @@ func (e *Engine) Run(ctx context.Context) error {
 				l.begin(ctx, e.env.Drives.Snapshot())
 			}
 			e.tick(ctx)
+			e.replications.ObserveSoon()
 			e.follow()
 			e.erase.WipeLeft()
 			e.repair.RepairAutomatically()

@@ -53,7 +53,7 @@ func (s *stand) withDevice(v drivebay.Volume, f func(dev string)) {
 // own, and each outlives what it came from.
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
-	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+	onMachine(t, drivesOf("10GB"), volume.Options{}, func(s *stand) {
 		r := requests()["a thin volume"]
 		v := s.make("v", r)
 		s.put(v, "first")
@@ -155,7 +155,7 @@ func TestCopiesBesideTheirOrigin(t *testing.T) {
 // TestPoolIsNotOvercommitted: all that was promised can be written.
 func TestPoolIsNotOvercommitted(t *testing.T) {
 	t.Parallel()
-	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+	onMachine(t, drivesOf("10GB"), volume.Options{}, func(s *stand) {
 		r := requests()["a thin volume"]
 		r.Size.Required = 5 << 30
 		v := s.make("v", r)

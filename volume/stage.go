@@ -26,6 +26,9 @@ func (e nodeCalls) StageVolume(ctx context.Context, r drivebay.StageRequest) err
 		if err := mounts.CanUse(&v, r.Block, r.FSType, r.Options); err != nil {
 			return err
 		}
+		if err := e.drbd.DropRoom(&v); err != nil {
+			return err
+		}
 		if v.AwaitsKey {
 			err := e.copyaway.EndMoveFirst(ctx, v.ID, false)
 			if err == nil {

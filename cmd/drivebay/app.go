@@ -11,9 +11,11 @@ import (
 
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/browser"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/complete"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/daemon"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/demo"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/plugin"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/replicate"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/config"
 	"github.com/spf13/cobra"
@@ -43,6 +45,8 @@ type app struct {
 
 	daemon *api.Client    // see dial
 	plugin *plugin.Plugin // nil: this is no plugin of kubectl
+
+	simulate func(path string) (daemon.Simulated, error) // opens the machine of `drivebay serve --sim`
 }
 
 // These are the commands by what they are about. Each has the streams, flags and sources of
@@ -116,6 +120,13 @@ func (a *app) rootCommand() *cobra.Command {
 		volumes.scrubCommand(), volumes.healCommand(), drives.locateCommand(), a.notifyCommand(), drives.selftestCommand(), drives.refreshCommand(),
 		events.eventsCommand(), sim.simCommand(), a.assessCommand(), a.statusCommand(), drives.treeCommand(), a.csiCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(), browser.Command(&a.api, a.out), demo.Command(a.out, simulated),
 	)
+	root.AddCommand(replicate.Command(replicate.Program{
+		In: a.in, Client: a.client, Print: a.print, Usage: usage, UntilDone: a.untilDone, DryRun: volumes.dryRunVolume, Wrong: a.printWrong, CannotTell: cannotTell, ExitStatuses: exitStatuses,
+		Output: func(cmd *cobra.Command, formats ...string) replicate.Printer {
+			out := outputFlag(cmd, formats...)
+			return func(value any, draw func(render.Style) string) error { return a.printAs(out, value, draw) }
+		},
+	}))
 	root.AddCommand(drives.leaveCommands()...)
 	root.AddCommand(drives.cordonCommands()...)
 	// Not cobra's own flag: a template for its text keeps the linker from leaving out unused methods, 4 MB.

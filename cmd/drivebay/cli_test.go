@@ -41,7 +41,7 @@ func testApp(env map[string]string, out, errs writer) *app {
 		environ = append(environ, k+"="+v)
 	}
 	return &app{
-		in: strings.NewReader(""), out: out, err: errs, environ: environ, now: time.Now,
+		in: strings.NewReader(""), out: out, err: errs, environ: environ, now: time.Now, simulate: simulated,
 		getenv: func(k string) string { return env[k] }, columns: func() int { return 0 },
 	}
 }

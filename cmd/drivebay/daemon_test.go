@@ -28,11 +28,18 @@ type running struct {
 // one is refused before that.
 func serve(t *testing.T, args ...string) *running {
 	t.Helper()
+	return serveWith(t, func(*app) {}, args...)
+}
+
+// serveWith starts a daemon of a program that change has changed.
+func serveWith(t *testing.T, change func(*app), args ...string) *running {
+	t.Helper()
 	dir := shortDir(t)
 	r := &running{dir: dir, ended: make(chan int, 1), env: map[string]string{"DRIVEBAY_API": "unix://" + dir + "/s", "DRIVEBAY_STATE_DIR": dir + "/state"}}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	a := testApp(r.env, &r.out, &r.err)
+	change(a)
 	go func() { r.ended <- a.run(ctx, append([]string{"serve"}, args...)) }()
 	t.Cleanup(func() {
 		stop()

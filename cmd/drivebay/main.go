@@ -16,7 +16,7 @@ func main() {
 	p := plugin.New(os.Args[0], version)
 	a := &app{
 		in: os.Stdin, out: p.Output(os.Stdout), err: p.Output(os.Stderr), plugin: p,
-		getenv: os.Getenv, environ: os.Environ(), now: time.Now,
+		getenv: os.Getenv, environ: os.Environ(), now: time.Now, simulate: simulated,
 		tty: isTerminal(os.Stdout), columns: func() int { return host.TerminalColumns(os.Stdout) },
 	}
 	os.Exit(a.run(ctx, os.Args[1:]))

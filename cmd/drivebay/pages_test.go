@@ -208,7 +208,7 @@ var backticked = regexp.MustCompile("`drivebay ([a-z][a-z -]*)")
 
 // Every command that a page names exists.
 func TestCommandsOfThePagesExist(t *testing.T) {
-	for _, page := range append(slices.Sorted(maps.Keys(tours)), "docs/cli-tour.md", "docs/safety.md", "docs/http.md", "docs/notices.md", "docs/drive-usage.md", "docs/events.md", "docs/volume-conditions.md", "docs/repairs.md", "docs/alerts.md", "docs/health-rules.md", "CONTRIBUTING.md", "CHANGELOG.md", "ARCHITECTURE.md") {
+	for _, page := range append(slices.Sorted(maps.Keys(tours)), "docs/cli-tour.md", "docs/replication.md", "docs/safety.md", "docs/http.md", "docs/notices.md", "docs/drive-usage.md", "docs/events.md", "docs/volume-conditions.md", "docs/repairs.md", "docs/alerts.md", "docs/health-rules.md", "CONTRIBUTING.md", "CHANGELOG.md", "ARCHITECTURE.md") {
 		text, err := os.ReadFile("../../" + page)
 		if err != nil {
 			t.Fatal(err)

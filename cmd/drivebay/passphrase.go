@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/secretfile"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/spf13/cobra"
 )
@@ -37,23 +37,11 @@ func (f *passphraseFlag) class(c *classFlags) (map[string]string, error) {
 	return parameters, nil
 }
 
-// maxPassphraseFile is larger than any passphrase that is accepted.
-const maxPassphraseFile = 64 << 10
-
 func (f *passphraseFlag) read(stdin io.Reader) (api.Passphrase, error) {
 	if f.file == "" {
 		return "", nil
 	}
-	in := stdin
-	if f.file != "-" {
-		file, err := os.Open(f.file)
-		if err != nil {
-			return "", fmt.Errorf("--%s: %w", passphraseFile, err)
-		}
-		defer file.Close()
-		in = file
-	}
-	b, err := io.ReadAll(io.LimitReader(in, maxPassphraseFile))
+	b, err := secretfile.Bytes(f.file, stdin)
 	if err == nil && len(b) == 0 {
 		err = fmt.Errorf("%w: the passphrase is empty", drivebay.ErrInvalid)
 	}

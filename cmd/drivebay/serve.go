@@ -33,7 +33,7 @@ func (a *app) serveCommand() *cobra.Command {
 			return fmt.Errorf("the configuration is invalid:\n%w", err)
 		}
 		v, commit := buildVersion()
-		return daemon.Run(cmd.Context(), loaded, daemon.Options{Load: load, Simulate: simulated, Place: a.place(), Out: a.out, Err: a.err, Version: v, Commit: commit})
+		return daemon.Run(cmd.Context(), loaded, daemon.Options{Load: load, Simulate: a.simulate, Place: a.place(), Out: a.out, Err: a.err, Version: v, Commit: commit})
 	}
 	return cmd
 }

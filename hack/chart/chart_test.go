@@ -2,10 +2,12 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,7 +40,7 @@ var sets = map[string]string{
 	"metrics": "metrics: {enabled: true, tlsSecret: drivebay-tls, tokenSecret: drivebay-token, podMonitor: {enabled: true, labels: {release: prometheus}}, " +
 		"rules: {enabled: true, labels: {release: prometheus}, runbook: 'https://runbooks.example/alerts.html'}, dashboard: {enabled: true}}\n",
 	"small": "metrics: {enabled: true, port: 10800, insecure: true, podMonitor: {enabled: true}}\nhealthMonitor: {enabled: false}\nobjects: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
-	"controller": "controller: {enabled: true, replicas: 2}\nsnapshotClasses: {drivebay: {deletionPolicy: Delete}}\n" +
+	"controller": "controller: {enabled: true, replicas: 2, page: true}\nsnapshotClasses: {drivebay: {deletionPolicy: Delete}}\n" +
 		"storageClasses: {drivebay-encrypted: {backing: lvm, class: any, wipe: discard, fsType: ext4, reclaimPolicy: Delete, secret: {name: '${pvc.name}', namespace: '${pvc.namespace}'}}}\n",
 }
 
@@ -279,7 +281,8 @@ func eachSet(t *testing.T, check func(t *testing.T, name string, objects []any))
 	t.Run("manifest", func(t *testing.T) { check(t, "manifest", decode(t, plain)) })
 }
 
-// TestRights: no role has a wildcard, Secrets are read by name only, each role is bound, and what is bound is there.
+// TestRights: no role has a wildcard, Secrets are read by name only, each role is bound, what is bound is there, and no policy
+// refuses the Lease that a role permits.
 func TestRights(t *testing.T) {
 	eachSet(t, func(t *testing.T, name string, objects []any) {
 		rules, bound := map[string][]rbacv1.PolicyRule{}, map[string]bool{}
@@ -311,6 +314,11 @@ func TestRights(t *testing.T) {
 				if slices.Contains(all, "*") || slices.Contains(all, "secrets") && !named || len(r.NonResourceURLs) > 0 {
 					t.Errorf("%s: %v", role, r)
 				}
+				for _, lease := range r.ResourceNames {
+					if slices.Contains(r.Resources, "leases") && !strings.Contains(leasePolicy(objects), strconv.Quote(lease)) {
+						t.Errorf("%s permits the Lease %s, and the policy of Leases refuses it", role, lease)
+					}
+				}
 			}
 		}
 		accounts := map[string]bool{find[appsv1.DaemonSet](objects)[0].Spec.Template.Spec.ServiceAccountName: true}
@@ -328,6 +336,16 @@ func TestRights(t *testing.T) {
 			}
 		}
 	})
+}
+
+// leasePolicy is the condition under which the account of the DaemonSet may write a Lease.
+func leasePolicy(objects []any) string {
+	for _, p := range find[admissionv1.ValidatingAdmissionPolicy](objects) {
+		if p.Name == "drivebay-leases" {
+			return p.Spec.Validations[0].Expression
+		}
+	}
+	return ""
 }
 
 // TestPod: each mount has its volume, each sidecar has no rights on the node, and only those that need the
@@ -402,6 +420,37 @@ func TestExpansion(t *testing.T) {
 	})
 }
 
+// TestControllerPage: the page is served and Drives are read only if the values say so, and only the container that serves it
+// has its socket.
+func TestControllerPage(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		objects := decode(t, renderSet(t, fmt.Sprintf("controller: {enabled: true, page: %v}\n", on)).objects)
+		reads := false
+		for _, r := range find[rbacv1.ClusterRole](objects) {
+			if r.Name != "drivebay-controller" {
+				continue
+			}
+			for _, rule := range r.Rules {
+				if slices.Contains(rule.Resources, "drives") {
+					reads = true
+					if !slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
+						t.Errorf("the controller may do with Drives: %v", rule.Verbs)
+					}
+				}
+			}
+		}
+		if reads != on {
+			t.Errorf("page %v: the controller reads Drives: %v", on, reads)
+		}
+		for _, c := range find[appsv1.Deployment](objects)[0].Spec.Template.Spec.Containers {
+			has := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "page" })
+			if want := on && c.Name == "drivebay"; has != want || slices.Contains(c.Args, "--kubernetes-page") != want {
+				t.Errorf("page %v: %s %v %v", on, c.Name, c.Args, c.VolumeMounts)
+			}
+		}
+	}
+}
+
 // TestController: with the controller, the pods of the nodes serve no controller service and have no sidecar that calls one;
 // the sidecars of the controller have no election of their own and no rights on the node.
 func TestController(t *testing.T) {
@@ -445,6 +494,16 @@ func TestController(t *testing.T) {
 	for _, values := range []string{"controller: {enabled: true}\nsingleNode: true\n", "controller: {enabled: true}\nobjects: {enabled: false}\n"} {
 		if _, err := render(values); err == nil {
 			t.Errorf("%q is rendered", values)
+		}
+	}
+}
+
+// TestReplicationNetwork: DRBD answers in the network namespace of the node only. Without replication the pods have one of their own.
+func TestReplicationNetwork(t *testing.T) {
+	for values, want := range map[string]bool{"": false, "replication: {enabled: true}\n": true} {
+		pod := find[appsv1.DaemonSet](decode(t, renderSet(t, values).objects))[0].Spec.Template.Spec
+		if pod.HostNetwork != want || (pod.DNSPolicy == corev1.DNSClusterFirstWithHostNet) != want {
+			t.Errorf("%q: host network %v, DNS %q", values, pod.HostNetwork, pod.DNSPolicy)
 		}
 	}
 }

@@ -205,26 +205,29 @@ func parse(words []string, known []option) (rest []string, given map[string][]st
 
 // verbs are the commands of kubectl that the pages use, with their flags (kubectl v0.37, pkg/cmd).
 var verbs = map[string][]option{
-	"annotate": {{"overwrite", "", false}},
-	"apply":    {{"filename", "f", true}, {"kustomize", "k", true}, {"server-side", "", false}, {"force-conflicts", "", false}},
-	"create":   {{"filename", "f", true}, {"from-literal", "", true}, {"from-file", "", true}, {"dry-run", "", true}},
-	"delete":   {{"filename", "f", true}, {"kustomize", "k", true}, {"wait", "", false}, {"ignore-not-found", "", false}},
-	"describe": {},
-	"drain":    {{"ignore-daemonsets", "", false}, {"delete-emptydir-data", "", false}},
-	"exec":     {{"container", "c", true}, {"stdin", "i", false}, {"tty", "t", false}},
-	"get":      {{"output", "o", true}, {"watch", "w", false}, {"all-namespaces", "A", false}, {"selector", "l", true}, {"field-selector", "", true}, {"show-labels", "", false}, {"sort-by", "", true}},
-	"label":    {{"overwrite", "", false}},
-	"logs":     {{"container", "c", true}, {"follow", "f", false}, {"previous", "p", false}, {"tail", "", true}},
-	"patch":    {{"type", "", true}, {"patch", "p", true}},
-	"rollout":  {{"timeout", "", true}},
-	"uncordon": {},
-	"wait":     {{"for", "", true}, {"timeout", "", true}},
+	"annotate":     {{"overwrite", "", false}},
+	"apply":        {{"filename", "f", true}, {"kustomize", "k", true}, {"server-side", "", false}, {"force-conflicts", "", false}},
+	"create":       {{"filename", "f", true}, {"from-literal", "", true}, {"from-file", "", true}, {"dry-run", "", true}},
+	"delete":       {{"filename", "f", true}, {"kustomize", "k", true}, {"wait", "", false}, {"ignore-not-found", "", false}},
+	"describe":     {},
+	"drain":        {{"ignore-daemonsets", "", false}, {"delete-emptydir-data", "", false}},
+	"exec":         {{"container", "c", true}, {"stdin", "i", false}, {"tty", "t", false}},
+	"get":          {{"output", "o", true}, {"watch", "w", false}, {"all-namespaces", "A", false}, {"selector", "l", true}, {"field-selector", "", true}, {"show-labels", "", false}, {"sort-by", "", true}},
+	"label":        {{"overwrite", "", false}},
+	"logs":         {{"container", "c", true}, {"follow", "f", false}, {"previous", "p", false}, {"tail", "", true}},
+	"port-forward": {{"address", "", true}},
+	"patch":        {{"type", "", true}, {"patch", "p", true}},
+	"rollout":      {{"timeout", "", true}},
+	"uncordon":     {},
+	"wait":         {{"for", "", true}, {"timeout", "", true}},
 }
 
 var everywhere = []option{{"namespace", "n", true}, {"context", "", true}, {"kubeconfig", "", true}}
 
 // placeholder is a word that a reader replaces.
 var placeholder = regexp.MustCompile(`^[A-Z][A-Z-]*$`)
+
+var ports = regexp.MustCompile(`^[0-9]+(:[0-9]+)?$`)
 
 // kubectl checks that a command names flags, objects and files that exist.
 func (c *commands) kubectl(words []string) error {
@@ -277,6 +280,11 @@ func (c *commands) kubectl(words []string) error {
 			return fmt.Errorf("kubectl rollout %v", rest)
 		}
 		return c.named(rest[1:])
+	case "port-forward":
+		if len(rest) != 2 || !ports.MatchString(rest[1]) {
+			return fmt.Errorf("kubectl port-forward %v", rest)
+		}
+		return c.pod(rest[0])
 	case "logs":
 		if len(rest) != 1 {
 			return fmt.Errorf("kubectl logs %v", rest)

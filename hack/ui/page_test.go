@@ -154,9 +154,11 @@ func TestReplacement(t *testing.T) {
 	r.scheme("light")
 	r.click(bay("Slot 13"))
 	r.visible("#drive")
+	r.run("sim", "fault", "13", "slow", "delay=300ms") // the move goes on until the page was seen
 	r.press("release", "Slot 13", "ZL2A0014")
 	r.shows("#drive .s-now", "Move the volumes off the drive", "pg-main", " %")
 	r.picture("page-move")
+	r.run("sim", "fault", "13", "slow", "delay=0s")
 	r.visible("#drive button[data-do=approve]")
 	r.shows("#drive .s-now", "Approve the removal")
 	if out := r.run("volumes"); !strings.Contains(out, "pg-main") {

@@ -57,6 +57,9 @@ type rig struct {
 	*testing.T
 	dir    string
 	daemon *exec.Cmd
+	ui     []string // the command that prints the link
+	first  string   // what the page shows when it is there
+	served *exec.Cmd
 	tab    context.Context
 
 	mu       sync.Mutex
@@ -66,11 +69,7 @@ type rig struct {
 // start starts a daemon. edit changes the description of the rack.
 func start(t *testing.T, edit func(string) string) *rig {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "rig") // short: a socket is in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := folder(t)
 	spec, err := os.ReadFile(repository + "/examples/rack24.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +80,21 @@ func start(t *testing.T, edit func(string) string) *rig {
 	}
 	write(t, dir+"/rack.yaml", text)
 	write(t, dir+"/config.yaml", "replacement: {trigger: off}\npoll: {tick: 200ms}\n")
-	r := &rig{T: t, dir: dir}
+	r := &rig{T: t, dir: dir, ui: []string{program, "ui"}, first: "#rack-body button"}
 	r.serve()
 	t.Cleanup(r.stop)
 	return r
+}
+
+// folder makes a folder with a short name: a socket is in it.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "rig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func write(t *testing.T, path, text string) {
@@ -162,11 +172,12 @@ func (r *rig) run(args ...string) string {
 	return string(out)
 }
 
-// link starts `drivebay ui` and returns the link that it prints.
+// link starts the command that serves the page, and returns the link that it prints.
 func (r *rig) link() string {
 	r.Helper()
-	cmd := exec.Command(program, "ui")
+	cmd := exec.Command(r.ui[0], r.ui[1:]...)
 	cmd.Env = r.env()
+	r.served = cmd
 	text := greets(r.T, cmd, "ctrl-c")
 	r.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	for _, word := range strings.Fields(text) {
@@ -197,7 +208,7 @@ func (r *rig) open(width, height int64) {
 		r.Fatal(err)
 	}
 	r.do(chromedp.EmulateViewport(width, height), chromedp.Navigate(r.link()))
-	r.visible("#rack-body button")
+	r.visible(r.first)
 }
 
 // watch keeps what the browser complains about.

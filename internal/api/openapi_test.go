@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -34,6 +35,7 @@ var spoken = map[string]any{
 	"Volume": drivebay.Volume{}, "VolumeSet": drivebay.VolumeSet{}, "VolumeDetail": VolumeDetail{}, "SnapshotList": SnapshotList{}, "Capacity": Capacity{}, "VolumeRoom": drivebay.VolumeRoom{},
 	"VolumeRequest": VolumeBody{}, "ExpandRequest": expandBody{}, "SnapshotRequest": snapshotBody{},
 	"HealRequest": HealBody{}, "HealReport": drivebay.HealReport{},
+	"ReplicationRequest": ReplicationBody{}, "ReplicationCall": ReplicationCallBody{}, "Resynced": Resynced{}, "ReplicatedVolume": ReplicatedVolume{}, "ReplicationList": ReplicationList{},
 	"SelfTestRequest": selfTestBody{}, "AcknowledgeRequest": acknowledgeBody{}, "SwitchRequest": switchBody{}, "LeaveRequest": leaveBody{},
 }
 
@@ -51,6 +53,8 @@ func (s *schemas) of(t reflect.Type) map[string]any {
 		return map[string]any{"type": "string", "format": "date-time"}
 	case t == reflect.TypeFor[time.Duration]():
 		return map[string]any{"type": "integer", "description": "nanoseconds"}
+	case t == reflect.TypeFor[netip.AddrPort]():
+		return map[string]any{"type": "string"}
 	case t == reflect.TypeFor[[]byte]():
 		return map[string]any{"type": "string", "contentEncoding": "base64"}
 	case t.Implements(text):

@@ -18,14 +18,16 @@ func (Passphrase) GoString() string { return "(secret)" }
 // maxPassphrase is the largest size of a field (CSI specification, size limits).
 const maxPassphrase = 4096
 
-// check rejects a passphrase that JSON would change: bytes that are not UTF-8 arrive as other
+func (p Passphrase) check() error { return checkSecret("passphrase", string(p)) }
+
+// checkSecret rejects a secret that JSON would change: bytes that are not UTF-8 arrive as other
 // bytes.
-func (p Passphrase) check() error {
+func checkSecret(field, s string) error {
 	switch {
-	case len(p) > maxPassphrase:
-		return fmt.Errorf("passphrase: %w: it is longer than %d bytes", drivebay.ErrInvalid, maxPassphrase)
-	case !utf8.ValidString(string(p)) || strings.ContainsRune(string(p), utf8.RuneError):
-		return fmt.Errorf("passphrase: %w: not valid text (UTF-8)", drivebay.ErrInvalid)
+	case len(s) > maxPassphrase:
+		return fmt.Errorf("%s: %w: it is longer than %d bytes", field, drivebay.ErrInvalid, maxPassphrase)
+	case !utf8.ValidString(s) || strings.ContainsRune(s, utf8.RuneError):
+		return fmt.Errorf("%s: %w: not valid text (UTF-8)", field, drivebay.ErrInvalid)
 	}
 	return nil
 }
@@ -40,8 +42,10 @@ func (p Passphrase) secrets() drivebay.Secrets {
 // maySend rejects a passphrase on a network connection: it could be read there, and only the unix
 // socket serves calls that need one.
 func (c *connection) maySend(p Passphrase) error {
-	if p != "" && !strings.HasPrefix(c.url, "unix:") {
+	if p != "" && !c.local() {
 		return fmt.Errorf("%s: %w: a passphrase is sent to the daemon's unix socket only", c.url, drivebay.ErrRefused)
 	}
 	return p.check()
 }
+
+func (c *connection) local() bool { return strings.HasPrefix(c.url, "unix:") }

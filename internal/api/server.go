@@ -45,9 +45,11 @@ type Version struct {
 // Options holds the optional parts of the API.
 type Options struct {
 	Version Version
-	Volumes Volumes      // nil: the daemon has no volume engine
-	Metrics http.Handler // GET /metrics
-	OpenAPI []byte       // GET /api/v1/openapi.yaml
+	Volumes Volumes // nil: the daemon has no volume engine
+	// Replication replicates the volumes; nil: the daemon replicates none.
+	Replication Replication
+	Metrics     http.Handler // GET /metrics
+	OpenAPI     []byte       // GET /api/v1/openapi.yaml
 	// History returns what was measured of a drive in the last 90 days; nil: it is not kept.
 	History func(drive string) ([]drivebay.HistoryPoint, error)
 	// Trial sends a trial notice to every sink; nil: none is configured.

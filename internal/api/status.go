@@ -21,6 +21,8 @@ type Status struct {
 	// Newer holds the ids of the volumes that the daemon found since its start on drives that the
 	// record store lists without them: the record store is older than the drives.
 	Newer []string `json:"newer,omitempty"`
+	// Replication says why the replicated volumes of this machine cannot be used, and what to do about it.
+	Replication string `json:"replication,omitempty"`
 	// Config is the configuration in force, and what a reload found.
 	Config *ConfigStatus `json:"config,omitempty"`
 }
@@ -51,8 +53,10 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-func (s *Server) showStatus(w http.ResponseWriter, _ *http.Request) error {
-	writeJSON(w, http.StatusOK, s.status())
+func (s *Server) showStatus(w http.ResponseWriter, r *http.Request) error {
+	st := s.status()
+	st.Replication = volumeHandlers{s}.unreplicated(r.Context())
+	writeJSON(w, http.StatusOK, st)
 	return nil
 }
 

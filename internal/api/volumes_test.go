@@ -281,7 +281,7 @@ func TestNoVolumeEngine(t *testing.T) {
 			t.Errorf("%s %s: status %d %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	if n != 20 {
+	if n != 26 {
 		t.Errorf("%d routes about volumes", n)
 	}
 }

@@ -31,14 +31,15 @@ var special = map[string]func(string) error{
 
 	"kubernetes.kubeconfig": checkFile,
 
-	"http.certFile":     checkFile,
-	"http.keyFile":      checkFile,
-	"http.tokenFile":    checkFile,
-	"notify.kinds":      checkKinds,
-	"notify.webhook":    checkWebhook,
-	"notify.secretFile": checkFile,
-	"notify.caFile":     checkFile,
-	"notify.command":    checkCommand,
+	"http.certFile":          checkFile,
+	"http.keyFile":           checkFile,
+	"http.tokenFile":         checkFile,
+	"replication.secretFile": checkFile,
+	"notify.kinds":           checkKinds,
+	"notify.webhook":         checkWebhook,
+	"notify.secretFile":      checkFile,
+	"notify.caFile":          checkFile,
+	"notify.command":         checkCommand,
 }
 
 // check validates every value and reports the origin of an invalid one.
@@ -69,6 +70,9 @@ func (l *loader) check() {
 func (l *loader) checkRole() {
 	c := l.config
 	at := cmp.Or(l.origin["role"], "default")
+	if c.Kubernetes.Page && c.Role != RoleController {
+		l.fail(l.origin["kubernetes.page"], "kubernetes.page needs the role controller: a node serves its own page (drivebay ui)")
+	}
 	switch c.Role {
 	case RoleNode:
 		if !c.Kubernetes.Enabled {
@@ -76,7 +80,7 @@ func (l *loader) checkRole() {
 		}
 	case RoleController:
 		if c.CSIEndpoint == "" {
-			l.fail(at, "the role controller needs csiEndpoint (--csi-endpoint): it serves nothing else")
+			l.fail(at, "the role controller needs csiEndpoint (--csi-endpoint): sidecars call it there")
 		}
 		for key, set := range map[string]bool{
 			"sim": c.Sim != "", "claim": len(c.Claim) > 0, "addonsEndpoint": c.AddonsEndpoint != "", "listen": c.Listen != "", "notify.webhook": c.Notify.Webhook != "",

@@ -39,6 +39,7 @@ type Config struct {
 	Log         Log               `yaml:"log" doc:"The log, which is written to standard error."`
 	Volumes     Volumes           `yaml:"volumes" doc:"Filesystems of volumes, and when a volume is full; docs/volume-conditions.md is the table of conditions."`
 	Healing     Healing           `yaml:"healing" doc:"Automatic repairs of volumes; docs/repairs.md is the table of repairs."`
+	Replication Replication       `yaml:"replication" doc:"Replication of volumes to another machine. docs/replication.md is the runbook."`
 	Poll        Poll              `yaml:"poll" doc:"Intervals and limits of reading the drives. Events of the kernel always start a reading at once."`
 	SelfTests   SelfTests         `yaml:"selfTests" doc:"Self-tests that the drives run in the background."`
 	Replacement Replacement       `yaml:"replacement" doc:"The removal of drives from the machine. docs/drive-replacement.md is the runbook."`
@@ -57,6 +58,7 @@ type Kubernetes struct {
 	Enabled    bool   `yaml:"enabled" flag:"kubernetes" doc:"Show the drives and volumes as Drive and Volume objects, and do what their spec requests. nodeID has to be the name of the node in the cluster."`
 	Kubeconfig string `yaml:"kubeconfig" flag:"kubeconfig" doc:"File that says how to reach the API server. Empty: the service account of the pod."`
 	Namespace  string `yaml:"namespace" flag:"kubernetes-namespace" doc:"Namespace of the Leases by which nodes and controllers report that they are alive. Empty: that of the pod, or of the kubeconfig."`
+	Page       bool   `yaml:"page" flag:"kubernetes-page" doc:"With the role controller: serve the page of the cluster, which only reads, on the socket api. docs/page.md describes it."`
 }
 
 // Log is the configuration of the log.
@@ -74,6 +76,11 @@ type Volumes struct {
 // Healing configures the automatic repair of volumes.
 type Healing struct {
 	Policy string `yaml:"policy" flag:"healing-policy" oneof:"off safe" doc:"off: volumes are healed on request only (drivebay heal, NodeHealer). safe: the daemon also does the repairs that write nothing to the data of users and unmount nothing that can still be used."`
+}
+
+// Replication configures the replication of volumes.
+type Replication struct {
+	SecretFile string `yaml:"secretFile" flag:"replication-secret-file" doc:"File that holds the secret with which replicated volumes connect to their peers again after a restart of the machine. Only its owner may be able to read it. It is read for each volume. Empty: they wait for the next call that has the secret."`
 }
 
 // Poll holds the intervals and limits of reading drives, and how long drives are remembered.

@@ -126,6 +126,7 @@ func TestErrors(t *testing.T) {
 		{"role", "role: boss\n", `f.yaml:1: role: "boss"; want one of all, node, controller`},
 		{"node without objects", "role: node\n", `f.yaml:1: the role node needs kubernetes.enabled`},
 		{"controller without CSI", "role: controller\n", `f.yaml:1: the role controller needs csiEndpoint`},
+		{"a page of the cluster on a node", "kubernetes: {page: true}\n", `f.yaml:1: kubernetes.page needs the role controller`},
 		{"controller with drives", "role: controller\ncsiEndpoint: unix:///csi.sock\nclaim: all\n", `f.yaml:3: claim cannot be used with the role controller`},
 		{"controller with HTTP", "role: controller\ncsiEndpoint: unix:///csi.sock\nlisten: 127.0.0.1:1\n", `f.yaml:3: listen cannot be used with the role controller`},
 		{"syntax", "log:\n\tlevel: x\n", `f.yaml: line 2: found character that cannot start any token`},

@@ -102,8 +102,7 @@ func (v *view) uniform() bool {
 		return false
 	}
 	for _, part := range [][]byte{v.head, v.tail} {
-		// Compares each byte with the one before it, all in one call.
-		if len(part) > 0 && (part[0] != first || !bytes.Equal(part[1:], part[:len(part)-1])) {
+		if bytes.Count(part, []byte{first}) != len(part) {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@
 // (the order of checks, what each command needs) and drbd_main.c (struct meta_data_on_disk).
 // DRBD 9, which is not part of Linux, has the same family name with another API version: Open refuses it.
 //
-// TestLabDRBD shows on the kernel of Debian 12 (8.4.11):
+// TestLabDRBDCases shows on the kernel of Debian 12 (8.4.11):
 //   - After a split brain the connection becomes StandAlone, and its addresses are forgotten. A peer with a wrong secret has
 //     the same effect, on both sides: StandAlone alone proves no split brain, and who reaches the port can end a
 //     connection that waits. The caller has to connect again.

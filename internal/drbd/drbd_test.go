@@ -216,10 +216,27 @@ func TestDecodeMetadata(t *testing.T) {
 	}
 }
 
+// TestMetadataBytes has sizes that drbdmeta used in the lab (100, 304 and 8 MiB).
 func TestMetadataBytes(t *testing.T) {
-	for disk, want := range map[uint64]uint64{0: 1 << 20, 1: 1 << 20, 1 << 30: 1 << 20, 32 << 30: 36<<10 + 1<<20, 32<<30 + 1: 40<<10 + 1<<20, 1 << 40: 36<<10 + 32<<20, 1<<64 - 1: 36<<10 + 1<<49} {
+	for disk, want := range map[uint64]uint64{8 << 20: 40 << 10, 100 << 20: 40 << 10, 128 << 20: 40 << 10, 304 << 20: 48 << 10, 128<<20 + 4096: 44 << 10, 1 << 40: 36<<10 + 32<<20} {
 		if got := MetadataBytes(disk); got != want {
 			t.Errorf("%d: %d, want %d", disk, got, want)
+		}
+	}
+}
+
+// TestDiskFor: the smallest disk that holds a device and its metadata.
+func TestDiskFor(t *testing.T) {
+	for _, unit := range []uint64{4096, 1 << 20, 4 << 20} {
+		for _, data := range []uint64{1, 4096, 256 << 10, 1 << 20, 128<<20 - 40<<10, 128 << 20, 1 << 40, 1<<40 - 32<<20 - 36<<10, 20_000_000_000} {
+			device := DeviceFor(data)
+			disk := DiskFor(device, unit)
+			if !ValidSize(device) || device < data || device > data+8192 {
+				t.Errorf("data %d: device %d", data, device)
+			}
+			if room := func(disk uint64) bool { return device+MetadataBytes(disk) <= disk }; disk%unit != 0 || !room(disk) || room(disk-unit) {
+				t.Errorf("data %d: disk %d in units of %d", data, disk, unit)
+			}
 		}
 	}
 }

@@ -16,6 +16,8 @@ var (
 	ErrNotUpToDate = errors.New("no up-to-date data")
 	// ErrInUse: a program or a file system has the device open.
 	ErrInUse = errors.New("the device is in use")
+	// ErrResync: the request has to wait for the end of a resynchronization.
+	ErrResync = errors.New("a resynchronization runs")
 	// ErrNotFound: the kernel has no such minor, resource or connection.
 	ErrNotFound = errors.New("not found")
 	// ErrUnclean: the disk was attached since its activity log was applied (ApplyActivityLog).
@@ -65,7 +67,7 @@ var codes = map[int32]struct {
 	115: {"the metadata device is in use", ErrInUse},
 	116: {"index of the metadata is invalid", nil},
 	118: {"the metadata device failed", nil},
-	119: {"no valid metadata", nil},
+	119: {"no valid metadata", ErrNoMetadata},
 	120: {"the kernel has no such authentication algorithm", nil},
 	121: {"not a keyed hash algorithm", nil},
 	122: {"out of memory", nil},
@@ -75,7 +77,7 @@ var codes = map[int32]struct {
 	126: {"a required attribute is missing or unknown to the kernel", nil},
 	127: {"no such minor", ErrNotFound},
 	129: {"interrupted", nil},
-	130: {"cannot resize during a resynchronization", nil},
+	130: {"cannot resize during a resynchronization", ErrResync},
 	131: {"one side has to be primary to resize", nil},
 	138: {"no disk is attached", nil},
 	139: {"needs protocol C", nil},

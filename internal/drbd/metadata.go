@@ -7,36 +7,80 @@ import (
 	"strconv"
 )
 
+// The metadata are at the end of the disk that they describe ("internal"): the superblock in the last 4 KiB, the activity
+// log of 32 KiB before it, and the bitmap before that (drbd_md_set_sector_offsets of drivers/block/drbd/drbd_nl.c,
+// DRBD_MD_INDEX_INTERNAL). The volume's data keep their place at the start, and the disk has to be larger than they are.
+//
 // The program drbdmeta writes the metadata (it needs no secret), and this package only reads them. The kernel marks
 // metadata as unclean with its first write and attaches none that are (drbd_md_write and drbd_md_read of
 // drivers/block/drbd/drbd_main.c): before each attach but the first, the extents of the activity log have to be marked
 // in the bitmap. That is drbdmeta's work in any case, and a second author of the bitmap could only lose data.
+//
+// TestLabDRBDInternal shows on drbd-utils 9.22:
+//   - drbdmeta needs --force, as it asks else, and with --force drbdmeta writes to a disk that is in use. It stops
+//     only if the minor of the command has a disk. The caller has to know that nothing uses the disk.
+//   - drbdmeta remembers the size of a disk in LastKnown. Where it finds no metadata at the end of the disk, a later command
+//     moves those from the end of that size, even if the kernel moved the current ones to another place (Resize) and
+//     these are what it left: an old size, and a bitmap that misses what was written since. The caller has to remove the
+//     file before each command, or to write the size into it at whose end the metadata are (MovedFrom).
+//   - While the disk is attached, the page cache may show old metadata: the superblock has to be read from the medium.
 
 // CreateMetadata is the command that writes new metadata: DRBD then knows nothing of the disk's content, and copies
-// all of it from the side that an operator makes primary.
-func CreateMetadata(minor uint32, device string) []string {
-	return []string{"drbdmeta", "--force", strconv.FormatUint(uint64(minor), 10), "v08", device, "flex-external", "create-md"}
-}
+// all of it from the side that an operator makes primary. drbdmeta refuses a disk whose ext4 or xfs reaches into the
+// metadata, and overwrites any other content there.
+func CreateMetadata(minor uint32, disk string) []string { return drbdmeta(minor, disk, "create-md") }
 
 // ApplyActivityLog is the command that has to run before a disk is attached. It changes nothing where nothing is to
 // be done.
-func ApplyActivityLog(minor uint32, device string) []string {
-	return []string{"drbdmeta", "--force", strconv.FormatUint(uint64(minor), 10), "v08", device, "flex-external", "apply-al"}
+func ApplyActivityLog(minor uint32, disk string) []string { return drbdmeta(minor, disk, "apply-al") }
+
+// WipeMetadata is the command after which the disk has no metadata any more. While it has, blkid and mount take it for a
+// disk of DRBD, whatever is at its start.
+func WipeMetadata(minor uint32, disk string) []string { return drbdmeta(minor, disk, "wipe-md") }
+
+func drbdmeta(minor uint32, disk, command string) []string {
+	return []string{"drbdmeta", "--force", strconv.FormatUint(uint64(minor), 10), "v08", disk, "internal", command}
 }
 
-// The layout of external metadata: 4 KiB of superblock, 32 KiB of activity log, the bitmap
-// (MD_4kB_SECT, MD_32kB_SECT of drivers/block/drbd/drbd_int.h).
-const bitmapOffset = 36 << 10
+// LastKnown is the file in which drbdmeta remembers the size of the disk of a minor.
+func LastKnown(minor uint32) string {
+	return "/var/lib/drbd/drbd-minor-" + strconv.FormatUint(uint64(minor), 10) + ".lkbd"
+}
 
-// SuperblockBytes is how much of the metadata device DecodeMetadata needs.
+// MovedFrom is the content of LastKnown with which the next command moves the metadata from the end of a disk of that
+// size to the end of the disk as it is: it grew, and the daemon ended before the kernel moved them.
+func MovedFrom(size uint64) []byte { return []byte(strconv.FormatUint(size, 10) + "\n") }
+
+const (
+	superblockAndLog = 36 << 10  // MD_4kB_SECT and MD_32kB_SECT of drivers/block/drbd/drbd_int.h
+	bitmapUnit       = 4096      // of the room for the bitmap,
+	bitmapUnitDisk   = 128 << 20 // and the part of a disk that it stands for
+)
+
+// SuperblockBytes is what DecodeMetadata needs: the last bytes of the disk.
 const SuperblockBytes = 4096
 
-// MetadataBytes is how large the metadata device of a disk has to be: one bit for every 4 KiB. The kernel
-// takes the bitmap in units of 4 KiB, and refuses a device below 1 MiB ("refusing attach: md-device too small, at least
-// 2048 sectors needed", min_md_device_sectors in drbd_adm_attach).
+// MetadataBytes is how much of the end of a disk of that size the metadata take.
 func MetadataBytes(disk uint64) uint64 {
-	bits := disk/bitBytes + min(disk%bitBytes, 1)
-	return max(1<<20, bitmapOffset+((bits+7)/8+4095)/4096*4096)
+	return superblockAndLog + (disk+bitmapUnitDisk-1)/bitmapUnitDisk*bitmapUnit
+}
+
+// DiskFor is the smallest whole number of units that a disk needs for a device of that size and its metadata.
+func DiskFor(device, unit uint64) uint64 {
+	disk := (device + unit - 1) / unit * unit
+	for disk < device+MetadataBytes(disk) {
+		disk += unit
+	}
+	return disk
+}
+
+// DeviceFor is the smallest size of a device that holds so many bytes and that the kernel replicates to its end.
+func DeviceFor(data uint64) uint64 {
+	device := (data + bitBytes - 1) / bitBytes * bitBytes
+	if !ValidSize(device) {
+		device += bitBytes
+	}
+	return device
 }
 
 // Magic numbers of include/linux/drbd.h. DRBD 9 has metadata of its own.

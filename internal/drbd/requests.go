@@ -25,19 +25,17 @@ func (c *Client) NewMinor(ctx context.Context, resource string, volume, minor ui
 		groups: []group{{groupContext, []attribute{u32(1, volume), text(2, resource)}}}})
 }
 
-// Backing is the local disk of a device.
+// Backing is the local disk of a device, with its metadata at its end.
 type Backing struct {
 	Disk string
-	// Metadata is another block device, all of which holds the metadata: the disk keeps its content and size.
-	Metadata string
-	// Bytes is the size of the device, at most that of the disk. It must be one of ValidSize.
+	// Bytes is the size of the device, at most that of the disk without the metadata. It must be one of ValidSize.
 	Bytes uint64
 	// MaxResyncRate limits the resynchronization, in KiB/s; 0 leaves the kernel's default.
 	MaxResyncRate uint32
 }
 
-// flexibleExternal is DRBD_MD_INDEX_FLEX_EXT.
-const flexibleExternal = -2
+// internalMetadata is DRBD_MD_INDEX_INTERNAL.
+const internalMetadata = -1
 
 // bitmapWord is the part of a device that one word of the bitmap stands for.
 const bitmapWord = 64 * bitBytes
@@ -63,8 +61,8 @@ func (c *Client) Attach(ctx context.Context, minor uint32, b Backing) error {
 	if err := checkSize(b.Bytes); err != nil {
 		return fmt.Errorf("drbd: attach to minor %d: %w", minor, err)
 	}
-	index := int32(flexibleExternal)
-	fields := []attribute{text(1, b.Disk), text(2, b.Metadata), u32(3, uint32(index)), u64(4, b.Bytes/sectorBytes)}
+	index := int32(internalMetadata)
+	fields := []attribute{text(1, b.Disk), text(2, b.Disk), u32(3, uint32(index)), u64(4, b.Bytes/sectorBytes)}
 	if b.MaxResyncRate != 0 {
 		fields = append(fields, u32(14, b.MaxResyncRate)) // c_max_rate
 	}
@@ -185,7 +183,10 @@ func (c *Client) Secondary(ctx context.Context, minor uint32) error {
 		groups: []group{{groupContext, nil}, {groupRole, []attribute{u8(1, false)}}}})
 }
 
-// Resize changes the size of the device, after the disks of both sides have grown.
+// Resize moves the metadata to the end of a disk that has grown, and then makes the device as large as asked for, or
+// as the peer's disk allows. One of the sides has to be primary. Without a peer the kernel accepts the request, moves the
+// metadata, and leaves the size as it is: the caller has to look at the status. The old superblock stays where it was. The peer's answer
+// to a request for a smaller size that is still under way makes the device small again, below its users.
 func (c *Client) Resize(ctx context.Context, minor uint32, bytes uint64) error {
 	if err := checkSize(bytes); err != nil {
 		return fmt.Errorf("drbd: resize minor %d: %w", minor, err)

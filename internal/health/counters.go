@@ -32,24 +32,32 @@ func Counters(ev *drivebay.Evidence, k *drivebay.Kernel) map[string]uint64 {
 	return l.counters
 }
 
+// The counters that are shown as one value, whichever of them a drive has.
+var (
+	reallocatedKeys = []string{keyReallocated, keyGrown}
+	mediaKeys       = []string{keyNVMeMedia, keyUncorrectable, keyUncorrected, keyReported}
+)
+
 // Reallocated returns the sectors that a drive has replaced by spare ones, from the counters of a reading.
 func Reallocated(counters map[string]uint64) (uint64, bool) {
-	return first(counters, keyReallocated, keyGrown)
+	key, ok := firstKey(counters, reallocatedKeys)
+	return counters[key], ok
 }
 
 // MediaErrors returns how often a drive could not read its data, from the counters of a reading.
 func MediaErrors(counters map[string]uint64) (uint64, bool) {
-	return first(counters, keyNVMeMedia, keyUncorrectable, keyUncorrected, keyReported)
+	key, ok := firstKey(counters, mediaKeys)
+	return counters[key], ok
 }
 
-// first returns the first of some counters that the drive has.
-func first(counters map[string]uint64, keys ...string) (uint64, bool) {
+// firstKey returns the first of some counters that the drive has.
+func firstKey(counters map[string]uint64, keys []string) (string, bool) {
 	for _, key := range keys {
-		if n, ok := counters[key]; ok {
-			return n, true
+		if _, ok := counters[key]; ok {
+			return key, true
 		}
 	}
-	return 0, false
+	return "", false
 }
 
 func counters(ev *drivebay.Evidence, k *drivebay.Kernel, kind drivebay.Type) map[string]uint64 {

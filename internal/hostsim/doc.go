@@ -21,5 +21,6 @@
 //	filesystem  filesystems, mounts, mkfs and fsck
 //	crypt       dm-crypt and cryptsetup
 //	lvm         lvm and dmsetup
+//	drbd        DRBD and drbdmeta
 //	faults      faults of drives and filesystems
 package hostsim

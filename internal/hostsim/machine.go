@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	api "github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/drbd"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/faults"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/filesystem"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/kernel"
@@ -28,6 +30,7 @@ type Machine struct {
 	kernel   *kernel.Kernel // its lock guards everything
 	devices  *block.Devices
 	lvm      *lvm.State
+	drbd     *drbd.System
 	faults   *faults.Injector
 	programs map[string]program.Program
 }
@@ -56,6 +59,7 @@ func New(spec Spec, opts ...Option) (*Machine, error) {
 	}
 	m := &Machine{name: cmp.Or(spec.Machine, "simulated"), claim: spec.Claim, kernel: kernel.New(o.clock, spec.Without)}
 	m.devices = block.New(m.kernel)
+	m.drbd = drbd.New(m.devices)
 	m.mounter, m.lvm, m.files = filesystem.New(m.devices), lvm.New(m.devices), sysfs.NewFiles(m.kernel.Tree, &m.kernel.Mu)
 	m.faults = faults.New(m.devices, m.mounter)
 	m.programs = m.installed()
@@ -174,6 +178,15 @@ func (m *Machine) Written(dev string) []uint64 { return m.devices.Written(dev) }
 // wiped something.
 func (m *Machine) KillNext(n int) { m.lvm.KillNext(n) }
 
-// PowerCut removes the devices of LVM as a power loss does: no superblock is written. Nothing may be
+// PowerCut removes the devices of LVM and DRBD as a power loss does: no superblock is written. Nothing may be
 // mounted on them.
-func (m *Machine) PowerCut() { m.lvm.PowerCut() }
+func (m *Machine) PowerCut() {
+	m.drbd.PowerCut()
+	m.lvm.PowerCut()
+}
+
+// DRBD opens the kernel's DRBD, if its module is loaded.
+func (m *Machine) DRBD() (api.Kernel, error) { return m.drbd.Open() }
+
+// Join lays a network between the DRBD of two machines, and returns what cuts it and mends it.
+func Join(a, b *Machine) (setUp func(bool)) { return drbd.Join(a.drbd, b.drbd).SetUp }

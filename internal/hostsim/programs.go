@@ -18,6 +18,7 @@ import (
 func (m *Machine) installed() map[string]program.Program {
 	all := map[string]program.Program{"lvm": m.lvm.Run, "dmsetup": m.lvm.Dmsetup, "cryptsetup": crypt.Cryptsetup}
 	maps.Copy(all, filesystem.Programs)
+	maps.Copy(all, m.drbd.Programs())
 	for _, name := range m.kernel.Without {
 		delete(all, name)
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/cluster"
 	"github.com/drivebay/drivebay/internal/kube/controller"
 	"github.com/drivebay/drivebay/internal/kube/election"
 )
@@ -24,6 +26,7 @@ type ControllerOptions struct {
 type Controller struct {
 	*controller.Controller
 
+	config *rest.Config
 	leases client.Leases
 	opt    ControllerOptions
 }
@@ -52,8 +55,13 @@ func NewController(opt ControllerOptions) (*Controller, error) {
 	}
 	return &Controller{
 		Controller: controller.New(controller.Options{Objects: client.NewVolumes(c), Snapshots: client.NewSnapshots(c), Leases: leases, Log: opt.Log}),
-		leases:     leases, opt: opt,
+		config:     config, leases: leases, opt: opt,
 	}, nil
+}
+
+// Objects returns the drives and volumes of the cluster for people who look at them. They are read from its Follow on.
+func (c *Controller) Objects() (*cluster.Cluster, error) {
+	return cluster.New(cluster.Options{Log: c.opt.Log}, "", c.config, c.leases.Namespace())
 }
 
 func namespaceOf(name string, opt client.Options) string {

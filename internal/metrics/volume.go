@@ -76,6 +76,16 @@ var volumeMetrics = []metric[*drivebay.VolumeView]{
 	{"io_errors", "Requests to the volume that failed within 24 hours.", gauge, nil, ofVolumeIO(func(f *drivebay.IOFacts, add emit) { add(float64(f.Errors)) })},
 	{"pool_data_ratio", "Used share of the data space of the thin pool.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.DataPercent) })},
 	{"pool_metadata_ratio", "Used share of the metadata space of the thin pool.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.MetadataPercent) })},
+	{"replication_state", "State of the replication of the volume (docs/replication.md).", gauge, []string{"role", "state"}, ofReplication(func(r *drivebay.ReplicationInfo, add emit) { add(1, role(r.Primary), r.State) })},
+	{"replication_connected", "1 if the volume is connected to its peer.", gauge, nil, ofReplication(func(r *drivebay.ReplicationInfo, add emit) { add(truth(r.Connected)) })},
+	{"replication_out_of_sync_bytes", "Bytes that differ from the peer, or may.", gauge, nil, ofReplication(func(r *drivebay.ReplicationInfo, add emit) { add(float64(r.OutOfSync)) })},
+	{"replication_last_sync_timestamp_seconds", "When both sides had the same data last; absent while they have, and where they never had.", gauge, nil, ofReplication(func(r *drivebay.ReplicationInfo, add emit) {
+		if !r.LastSync.IsZero() {
+			add(seconds(r.LastSync))
+		}
+	})},
+	{"replication_resync_bytes", "What the last complete resynchronization copied.", gauge, nil, ofReplication(func(r *drivebay.ReplicationInfo, add emit) { add(float64(r.Bytes)) })},
+	{"replication_resync_seconds", "How long the last complete resynchronization took.", gauge, nil, ofReplication(func(r *drivebay.ReplicationInfo, add emit) { add(r.Duration.Seconds()) })},
 	{"mirror_sync_ratio", "Share of the mirror that is in sync.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.SyncPercent) })},
 }
 
@@ -103,6 +113,17 @@ func ofVolumeIO(f func(*drivebay.IOFacts, emit)) func(*drivebay.VolumeView, emit
 
 func ofLV(f func(*drivebay.LVFacts, emit)) func(*drivebay.VolumeView, emit) {
 	return ofFacts(func(facts *drivebay.Facts) *drivebay.LVFacts { return facts.LV }, f)
+}
+
+func ofReplication(f func(*drivebay.ReplicationInfo, emit)) func(*drivebay.VolumeView, emit) {
+	return ofFacts(func(facts *drivebay.Facts) *drivebay.ReplicationInfo { return facts.Replication }, f)
+}
+
+func role(primary bool) string {
+	if primary {
+		return "primary"
+	}
+	return "secondary"
 }
 
 // ofFacts reads a part of the facts, which may be missing.

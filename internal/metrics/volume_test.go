@@ -23,6 +23,8 @@ func mirrored(id string) *drivebay.VolumeView {
 		FS: &drivebay.FSFacts{Errors: 2, Bytes: ptr(uint64(1000)), Free: ptr(uint64(400)), Inodes: ptr(uint64(50)), FreeInodes: ptr(uint64(7)), Scrub: &drivebay.Scrub{At: at, Corrupt: 1}},
 		IO: &drivebay.IOFacts{Frozen: 2500 * time.Millisecond, Errors: 3},
 		LV: &drivebay.LVFacts{SyncPercent: ptr(75.0)},
+		Replication: &drivebay.ReplicationInfo{Status: drivebay.ReplicationError, Primary: true, State: "split brain", Message: "both sides were written", OutOfSync: 4096, Conflict: drivebay.SplitBrain,
+			ReplicationPast: drivebay.ReplicationPast{LastSync: at, Bytes: 8192, Duration: 1500 * time.Millisecond}},
 	}
 	f.Volume.Health = condition.HealthOf(f)
 	f.Volume.OperationalStatus = condition.OperationalStatusOf(f)
@@ -67,6 +69,13 @@ func TestVolumeValues(t *testing.T) {
 		`drivebay_volume_frozen_seconds{volume="v1"} 2.5`,
 		`drivebay_volume_io_errors{volume="v1"} 3`,
 		`drivebay_volume_mirror_sync_ratio{volume="v1"} 0.75`,
+		`drivebay_volume_condition{volume="v1",severity="DEGRADED",reason="ReplicationConflict"} 1`,
+		`drivebay_volume_replication_state{volume="v1",role="primary",state="split brain"} 1`,
+		`drivebay_volume_replication_connected{volume="v1"} 0`,
+		`drivebay_volume_replication_out_of_sync_bytes{volume="v1"} 4096`,
+		`drivebay_volume_replication_last_sync_timestamp_seconds{volume="v1"} 1.7723664e+09`,
+		`drivebay_volume_replication_resync_bytes{volume="v1"} 8192`,
+		`drivebay_volume_replication_resync_seconds{volume="v1"} 1.5`,
 		`drivebay_volume_pool_data_ratio{volume="v2"} 0.5`,
 		`drivebay_volume_pool_metadata_ratio{volume="v2"} 0.05`,
 	} {
@@ -74,7 +83,7 @@ func TestVolumeValues(t *testing.T) {
 			t.Errorf("not there: %s", line)
 		}
 	}
-	for _, line := range []string{`drivebay_volume_condition{volume="v2"`, `filesystem_size_bytes{volume="v2"`, `filesystem_errors{volume="v3"`, `pool_data_ratio{volume="v1"`} {
+	for _, line := range []string{`drivebay_volume_condition{volume="v2"`, `filesystem_size_bytes{volume="v2"`, `filesystem_errors{volume="v3"`, `pool_data_ratio{volume="v1"`, `replication_connected{volume="v2"`} {
 		if strings.Contains(got, line) {
 			t.Errorf("there, and should not be: %s", line)
 		}

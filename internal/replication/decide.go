@@ -47,7 +47,7 @@ const (
 	// SetUp: this side has no data of the volume, and waits for a copy.
 	SetUp
 	// SetUpWithData: this side gets a generation of its own, as primary by force, before its first connection: else
-	// the first peer with a generation would replace its data (Compare, rule 20).
+	// the first peer with a generation would replace its data (drbd_uuid_compare, rule 20).
 	SetUpWithData
 	TakeDown
 	BecomePrimary
@@ -56,9 +56,9 @@ const (
 	BecomeSecondary
 	// Wait: a resync runs, or starts once the peer answers.
 	Wait
-	// Reconnect: DRBD finds the direction out by itself.
+	// Reconnect: DRBD finds the direction out by itself, or refuses the peer.
 	Reconnect
-	// DiscardLocal: reconnect, and give the local data up.
+	// DiscardLocal: reconnect, and give the local data up. DRBD does so only if it finds a split brain again.
 	DiscardLocal
 )
 
@@ -134,8 +134,6 @@ func (c Call) promote() (Plan, error) {
 		return Nothing, c.refuse("the local disk is missing")
 	case v.unused() && !c.HoldsData:
 		return Nothing, c.refuse("no copy of the data was ever made here") // by force too: an empty disk would become the volume
-	case v.unused() && v.relation() == RelationOlder:
-		return Nothing, c.refuse("the peer has data, and the local side no generation of its own: disable the replication on the side whose data are to be discarded, and enable it again")
 	case s.Disk == drbd.Inconsistent && !v.unused():
 		return Nothing, c.refuse("the local data are incomplete: a resync did not come to its end")
 	case !c.Force && v.connected():
@@ -154,11 +152,9 @@ func (c Call) resync() (Plan, error) {
 	switch verdict, why := Judge(*v); {
 	case verdict == Ready:
 		return Nothing, nil
-	case verdict == SplitBrain && v.relation() == RelationUnrelated:
-		return Nothing, c.refuse(why)
 	case verdict == SplitBrain && !c.Force:
 		return Nothing, c.refuse(why)
-	case verdict == SplitBrain:
+	case verdict == SplitBrain && v.Conflict == drivebay.SplitBrain:
 		return DiscardLocal, nil
 	case v.unused() && c.HoldsData:
 		return Nothing, c.refuse("the local data have no generation of their own, and the peer's would replace them: promote with force first, or disable the replication")

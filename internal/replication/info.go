@@ -3,16 +3,13 @@ package replication
 import (
 	"time"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
 )
 
-// Info is what GetVolumeReplicationInfo reports of the last synchronization.
+// Info is what GetVolumeReplicationInfo reports of the last synchronization, and what is known of the one that runs.
 type Info struct {
-	// LastSync is when both sides were last known to be in sync, zero if never.
-	LastSync time.Time
-	// Bytes and Duration are those of the last resync that came to its end.
-	Bytes    uint64
-	Duration time.Duration
+	drivebay.ReplicationPast
 
 	// Started and Total are those of the resync that runs. A clock that is set meanwhile spoils a duration, and
 	// cannot make it negative.

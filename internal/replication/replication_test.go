@@ -13,49 +13,18 @@ func generations(g ...uint64) drbd.Generations {
 	return drbd.Generations{Current: g[0], Bitmap: g[1], History: [2]uint64{g[2], g[3]}}
 }
 
-// TestCompare: each rule in both directions. The identifiers of the split brain are those that two kernels printed
-// (uuid_compare()=100 by rule 90).
-func TestCompare(t *testing.T) {
-	opposite := map[Relation]Relation{RelationOlder: RelationNewer, RelationNewer: RelationOlder}
-	for name, c := range map[string]struct {
-		local, peer drbd.Generations
-		want        Relation
-	}{
-		"both new":                  {generations(4, 0, 0, 0), generations(4, 0, 0, 0), RelationSame},
-		"new here":                  {generations(4, 0, 0, 0), generations(8, 4, 0, 0), RelationOlder},
-		"same, one primary":         {generations(0x11, 0, 0, 0), generations(0x10, 0x20, 0, 0), RelationSame},
-		"peer wrote alone":          {generations(0x10, 0, 0, 0), generations(0x20, 0x10, 0, 0), RelationOlder},
-		"peer is generations ahead": {generations(0x10, 0, 0, 0), generations(0x40, 0, 0x30, 0x11), RelationOlder},
-		"split brain": {generations(0xE81A7E73B8B7EFBB, 0x1052D66BC091C152, 0x510981765FFD4012, 4),
-			generations(0xDCBB324800B3CCD3, 0x1052D66BC091C153, 0x510981765FFD4012, 4), RelationSplitBrain},
-		"old split brain":         {generations(0x10, 0x20, 0x50, 0), generations(0x30, 0x40, 0x60, 0x51), RelationSplitBrain},
-		"unrelated":               {generations(0x10, 0x20, 0, 0), generations(0x30, 0x40, 0, 0), RelationUnrelated},
-		"only new data in common": {generations(0x10, 4, 0, 0), generations(0x30, 4, 0, 4), RelationUnrelated},
-	} {
-		back := c.want
-		if o, ok := opposite[c.want]; ok {
-			back = o
-		}
-		if got := Compare(c.local, c.peer); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
-		if got := Compare(c.peer, c.local); got != back {
-			t.Errorf("%s, from the peer: %d, want %d", name, got, back)
-		}
-	}
-}
-
 func view(role drbd.Role, c drbd.Connection, disk, peer drbd.Disk) *View {
 	g := generations(0x10, 0x20, 0, 0)
 	return &View{Status: drbd.Status{Generations: &g, State: drbd.State{Role: role, Connection: c, Disk: disk, PeerDisk: peer}}}
 }
 
-func (v *View) with(peer drbd.Role, g ...uint64) *View {
+func (v *View) with(peer drbd.Role) *View {
 	v.State.Peer = peer
-	if g != nil {
-		p := generations(g...)
-		v.Peer = &p
-	}
+	return v
+}
+
+func (v *View) after(c drivebay.ReplicationConflict) *View {
+	v.Conflict = c
 	return v
 }
 
@@ -69,22 +38,22 @@ func TestJudge(t *testing.T) {
 		view *View
 		want Verdict
 	}{
-		"in sync":                 {view(pri, drbd.Connected, drbd.UpToDate, drbd.UpToDate), Ready},
-		"verifying":               {view(pri, drbd.VerifyS, drbd.UpToDate, drbd.UpToDate), Ready},
-		"source":                  {view(pri, drbd.SyncSource, drbd.UpToDate, drbd.Inconsistent), Resyncing},
-		"target":                  {view(sec, drbd.SyncTarget, drbd.Inconsistent, drbd.UpToDate), Resyncing},
-		"paused":                  {view(sec, drbd.PausedSyncT, drbd.Inconsistent, drbd.UpToDate), Resyncing},
-		"peer gone":               {view(pri, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown), Degraded},
-		"peer without disk":       {view(pri, drbd.Connected, drbd.UpToDate, drbd.Diskless), Degraded},
-		"disk lost":               {view(pri, drbd.Connected, drbd.Diskless, drbd.UpToDate), Degraded},
-		"behind":                  {view(sec, drbd.Behind, drbd.Inconsistent, drbd.UpToDate), Degraded},
-		"outdated, peer gone":     {view(sec, drbd.WFConnection, drbd.Outdated, drbd.DiskUnknown), NeedsResync},
-		"new, not chosen":         {view(sec, drbd.Connected, drbd.Inconsistent, drbd.Inconsistent), NeedsResync},
-		"stand-alone, no word":    {view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown), Degraded},
-		"stand-alone, older peer": {view(pri, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x20, 0, 0, 0), Degraded},
-		"split brain":             {view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x30, 0x20, 0, 0), SplitBrain},
-		"split brain, waiting":    {view(pri, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x30, 0x20, 0, 0), SplitBrain},
-		"unrelated":               {view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x30, 0x40, 0, 0), SplitBrain},
+		"in sync":              {view(pri, drbd.Connected, drbd.UpToDate, drbd.UpToDate), Ready},
+		"verifying":            {view(pri, drbd.VerifyS, drbd.UpToDate, drbd.UpToDate), Ready},
+		"source":               {view(pri, drbd.SyncSource, drbd.UpToDate, drbd.Inconsistent), Resyncing},
+		"target":               {view(sec, drbd.SyncTarget, drbd.Inconsistent, drbd.UpToDate), Resyncing},
+		"paused":               {view(sec, drbd.PausedSyncT, drbd.Inconsistent, drbd.UpToDate), Resyncing},
+		"peer gone":            {view(pri, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown), Degraded},
+		"peer without disk":    {view(pri, drbd.Connected, drbd.UpToDate, drbd.Diskless), Degraded},
+		"disk lost":            {view(pri, drbd.Connected, drbd.Diskless, drbd.UpToDate), Degraded},
+		"behind":               {view(sec, drbd.Behind, drbd.Inconsistent, drbd.UpToDate), Degraded},
+		"outdated, peer gone":  {view(sec, drbd.WFConnection, drbd.Outdated, drbd.DiskUnknown), NeedsResync},
+		"new, not chosen":      {view(sec, drbd.Connected, drbd.Inconsistent, drbd.Inconsistent), NeedsResync},
+		"stand-alone, no word": {view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown), Degraded},
+		"connected again":      {view(pri, drbd.Connected, drbd.UpToDate, drbd.UpToDate).after(drivebay.SplitBrain), Ready},
+		"split brain":          {view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.SplitBrain), SplitBrain},
+		"split brain, waiting": {view(pri, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.SplitBrain), SplitBrain},
+		"unrelated":            {view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.UnrelatedData), SplitBrain},
 	} {
 		got, why := Judge(*c.view)
 		if got != c.want || (why == "") != (got == Ready) {
@@ -131,7 +100,7 @@ func TestDecide(t *testing.T) {
 		return v
 	}
 	split := func() *View {
-		return view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x30, 0x20, 0, 0)
+		return view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.SplitBrain)
 	}
 	for name, c := range map[string]struct {
 		verb    Verb
@@ -160,9 +129,10 @@ func TestDecide(t *testing.T) {
 		"resync, waiting, force":       {Resync, true, view(sec, drbd.WFConnection, drbd.Outdated, drbd.DiskUnknown), Wait, false},
 		"resync, split brain":          {Resync, false, split(), Nothing, true},
 		"resync, split brain, force":   {Resync, true, split(), DiscardLocal, false},
-		"resync, unrelated, force":     {Resync, true, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x30, 0x40, 0, 0), Nothing, true},
+		"resync, unrelated":            {Resync, false, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.UnrelatedData), Nothing, true},
+		"resync, unrelated, force":     {Resync, true, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.UnrelatedData), Reconnect, false},
 		"resync, no word, force":       {Resync, true, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown), Reconnect, false},
-		"resync, newer here, force":    {Resync, true, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).with(0, 0x20, 0, 0, 0), Reconnect, false},
+		"resync, split brain over":     {Resync, true, view(sec, drbd.SyncTarget, drbd.Inconsistent, drbd.UpToDate).after(drivebay.SplitBrain), Wait, false},
 	} {
 		plan, err := Decide(Call{Verb: c.verb, VolumeID: "v", Exists: true, Secret: true, Force: c.force, View: c.view})
 		if plan != c.want || c.refused != errors.Is(err, drivebay.ErrRefused) || !c.refused && err != nil {
@@ -171,21 +141,21 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDiscard: of all states, local data are discarded only in a proven split brain, by force, on a secondary.
+// TestDiscard: of all states, local data are discarded only after a reported split brain, by force, on a secondary.
 func TestDiscard(t *testing.T) {
 	discards := 0
 	for role := drbd.RoleUnknown; role <= sec; role++ {
 		for c := drbd.StandAlone; c <= drbd.Behind; c++ {
 			for disk := drbd.Diskless; disk <= drbd.UpToDate; disk++ {
-				for _, peer := range [][]uint64{nil, {0x10, 0, 0, 0}, {0x20, 0, 0, 0}, {0x30, 0x10, 0, 0}, {0x30, 0x20, 0, 0}, {0x30, 0x40, 0, 0}, {4, 0, 0, 0}} {
+				for _, conflict := range []drivebay.ReplicationConflict{"", drivebay.SplitBrain, drivebay.UnrelatedData} {
 					for verb := Enable; verb <= Resync; verb++ {
 						for _, force := range []bool{false, true} {
-							v := view(role, c, disk, drbd.DiskUnknown).with(0, peer...)
+							v := view(role, c, disk, drbd.DiskUnknown).after(conflict)
 							plan, _ := Decide(Call{Verb: verb, VolumeID: "v", Exists: true, Secret: true, Force: force, View: v})
 							if plan != DiscardLocal {
 								continue
 							}
-							if discards++; verb != Resync || !force || role == pri || v.relation() != RelationSplitBrain || c >= drbd.Connected {
+							if discards++; verb != Resync || !force || role == pri || conflict != drivebay.SplitBrain || c >= drbd.Connected {
 								t.Errorf("verb %d discards data in %+v", verb, v.State)
 							}
 						}
@@ -202,10 +172,10 @@ func TestDiscard(t *testing.T) {
 // TestDataWithoutGeneration: while the metadata of a side were never in use, only the record of the side says whether it has the
 // data. With data it is never connected to a peer that would replace them, and without data it is never the volume.
 func TestDataWithoutGeneration(t *testing.T) {
-	fresh := func(c drbd.Connection, peer ...uint64) *View {
+	fresh := func(c drbd.Connection) *View {
 		v := view(sec, c, drbd.Inconsistent, drbd.DiskUnknown)
 		v.Generations.Current = justCreated
-		return v.with(0, peer...)
+		return v
 	}
 	for name, c := range map[string]struct {
 		verb    Verb
@@ -217,12 +187,9 @@ func TestDataWithoutGeneration(t *testing.T) {
 		"enabled with data":                          {Enable, true, nil, SetUpWithData, false},
 		"enabled without data":                       {Enable, false, nil, SetUp, false},
 		"promoted with data":                         {Promote, true, fresh(drbd.StandAlone), BecomePrimaryByForce, false},
-		"promoted with data, the peer has some too":  {Promote, true, fresh(drbd.StandAlone, 0x30, 0, 0, 0), Nothing, true},
 		"promoted without data, alone":               {Promote, false, fresh(drbd.WFConnection), Nothing, true},
 		"promoted without data, connected":           {Promote, false, fresh(drbd.Connected), Nothing, true},
 		"resynced with data":                         {Resync, true, fresh(drbd.StandAlone), Nothing, true},
-		"resynced with data, the peer has some too":  {Resync, true, fresh(drbd.StandAlone, 0x30, 0, 0, 0), Nothing, true},
-		"resynced without data, the peer has them":   {Resync, false, fresh(drbd.StandAlone, 0x30, 0, 0, 0), Reconnect, false},
 		"resynced without data, nothing of the peer": {Resync, false, fresh(drbd.StandAlone), Reconnect, false},
 	} {
 		plan, err := Decide(Call{Verb: c.verb, VolumeID: "v", Exists: true, Secret: true, Force: true, HoldsData: c.holds, View: c.view})
@@ -242,11 +209,11 @@ func TestInfo(t *testing.T) {
 		t.Errorf("never in sync: %+v", i)
 	}
 	i = i.Observe(*syncing, at(1)).Observe(*syncing, at(5)).Observe(*ready, at(11))
-	if want := (Info{LastSync: at(11), Bytes: 1 << 20, Duration: 10 * time.Second}); i != want {
+	if want := (Info{ReplicationPast: drivebay.ReplicationPast{LastSync: at(11), Bytes: 1 << 20, Duration: 10 * time.Second}}); i != want {
 		t.Errorf("after a resync: %+v", i)
 	}
 	i = i.Observe(*ready, at(20)).Observe(*syncing, at(21)).Observe(*gone, at(22)).Observe(*ready, at(60))
-	if want := (Info{LastSync: at(60), Bytes: 1 << 20, Duration: 10 * time.Second}); i != want {
+	if want := (Info{ReplicationPast: drivebay.ReplicationPast{LastSync: at(60), Bytes: 1 << 20, Duration: 10 * time.Second}}); i != want {
 		t.Errorf("after a resync that was cut off: %+v", i)
 	}
 	if i = i.Observe(*syncing, at(70)).Observe(*ready, at(-100)); i.Duration != 0 {

@@ -23,8 +23,9 @@ const linkTime = 10 * time.Minute
 //   - A request from another origin is refused, and an action needs the token, which no other origin and no
 //     other port can read (CSRF).
 type Gate struct {
-	host string // "127.0.0.1:40123"
-	now  func() time.Time
+	host    string // "127.0.0.1:40123"
+	command string // that prints the link
+	now     func() time.Time
 
 	mu      sync.Mutex
 	link    string // "": it was opened
@@ -35,10 +36,11 @@ type Gate struct {
 	next    http.Handler
 }
 
-// NewGate returns a gate for an address of this machine, before the handler that answers.
-func NewGate(host string, now func() time.Time, next http.Handler) *Gate {
+// NewGate returns a gate for an address of this machine, before the handler that answers. command is what a person runs for
+// another link.
+func NewGate(host, command string, now func() time.Time, next http.Handler) *Gate {
 	_, port, _ := net.SplitHostPort(host)
-	return &Gate{host: host, now: now, link: rand.Text(), until: now().Add(linkTime), session: rand.Text(), action: rand.Text(), cookie: "drivebay-" + port, next: next}
+	return &Gate{host: host, command: command, now: now, link: rand.Text(), until: now().Add(linkTime), session: rand.Text(), action: rand.Text(), cookie: "drivebay-" + port, next: next}
 }
 
 // Link returns the link that opens the page, once.
@@ -68,11 +70,11 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case g.isFile(r) && !changes:
 		serveFile(w, r, strings.TrimPrefix(r.URL.Path, "/ui/"))
 	case !g.known(r):
-		refuse(w, http.StatusUnauthorized, "run `drivebay ui` and open the link that it prints")
+		refuse(w, http.StatusUnauthorized, "run `"+g.command+"` and open the link that it prints")
 	case changes && (r.URL.Path != "/ui/actions" || r.Method != http.MethodPost):
 		refuse(w, http.StatusForbidden, "the page has no such action")
 	case changes && !equal(r.Header.Get(actionHeader), g.action):
-		refuse(w, http.StatusForbidden, "this tab may only read: run `drivebay ui` and open the link that it prints")
+		refuse(w, http.StatusForbidden, "this tab may only read: run `"+g.command+"` and open the link that it prints")
 	case !strings.HasPrefix(r.URL.Path, "/ui/") && !strings.HasPrefix(r.URL.Path, "/api/v1/drives/"):
 		refuse(w, http.StatusNotFound, "nothing is served there")
 	default:
@@ -99,7 +101,7 @@ func (g *Gate) open(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !equal(r.Header.Get(actionHeader), g.link) || g.now().After(g.until) {
-		refuse(w, http.StatusUnauthorized, "the link was opened before, or is too old: run `drivebay ui` again")
+		refuse(w, http.StatusUnauthorized, "the link was opened before, or is too old: run `"+g.command+"` again")
 		return
 	}
 	g.link = ""

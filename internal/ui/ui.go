@@ -34,13 +34,29 @@ type Engine interface {
 
 // Options are the parts of a page.
 type Options struct {
-	Engine Engine
+	Engine Engine // nil: the page only reads
 	// Version is a number that changes with the state of the machine, and State the state as the page shows
 	// it. Neither may wait for a drive.
 	Version func() uint64
-	State   func() any
+	State   func() State
+	// Drive returns what the page shows of one drive, nil if it is not known; a nil Drive: the state has all.
+	Drive func(id string) any
+	// Words puts the words of this page into encoded texts; nil: they are as they are shown.
+	Words func([]byte) []byte
 	// Stopping ends the streams.
 	Stopping <-chan struct{}
+}
+
+// State is what a stream sends: the head with every change, and of the parts those that have changed.
+type State struct {
+	Head  any
+	Parts []Part
+}
+
+// Part is a part of the state that is large together with all others, and rarely changes.
+type Part struct {
+	Key string
+	Of  any
 }
 
 const (
@@ -58,19 +74,41 @@ type Page struct {
 
 	mu      sync.Mutex
 	version uint64
-	body    []byte // of that version
+	made    uint64 // how often the state was encoded
+	head    []byte // of that version
+	parts   []encoded
+}
+
+// encoded is a part as it is sent.
+type encoded struct {
+	key  string
+	body []byte
+	made uint64 // when it was last another one
 }
 
 // New returns the page.
 func New(opt Options) *Page { return &Page{opt: opt, streams: make(chan struct{}, maxStreams)} }
+
+// marshal encodes what the page shows.
+func (p *Page) marshal(of any) ([]byte, error) {
+	body, err := json.Marshal(of)
+	if err == nil && p.opt.Words != nil {
+		body = p.opt.Words(body)
+	}
+	return body, err
+}
 
 // ServeHTTP answers one request.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch what := strings.TrimPrefix(r.URL.Path, "/ui/"); {
 	case what == "state" && r.Method == http.MethodGet:
 		p.stream(w, r)
+	case what == "actions" && r.Method == http.MethodPost && p.opt.Engine == nil:
+		refuse(w, http.StatusForbidden, "this page only reads: it shows the commands")
 	case what == "actions" && r.Method == http.MethodPost:
 		p.act(w, r)
+	case strings.HasPrefix(what, "drives/") && r.Method == http.MethodGet:
+		p.drive(w, r, strings.TrimPrefix(what, "drives/"))
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
 		serveFile(w, r, what)
 	default:
@@ -78,20 +116,54 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// state returns the encoded state. All streams share it.
-func (p *Page) state() (version uint64, body []byte, err error) {
+// sent is the state that a stream has sent.
+type sent struct{ version, made uint64 }
+
+// state returns the encoded head, and the parts that have changed since what was sent. All streams share it.
+func (p *Page) state(was sent) (now sent, head []byte, parts [][]byte, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if version = p.opt.Version(); version != p.version || p.body == nil {
-		if body, err = json.Marshal(p.opt.State()); err != nil {
-			return 0, nil, err
+	if version := p.opt.Version(); version != p.version || p.head == nil {
+		if err := p.encode(); err != nil {
+			return was, nil, nil, err
 		}
-		p.version, p.body = version, body
+		p.version = version
 	}
-	return p.version, p.body, nil
+	for _, e := range p.parts {
+		if e.made > was.made {
+			parts = append(parts, e.body)
+		}
+	}
+	return sent{p.version, p.made}, p.head, parts, nil
 }
 
-// stream sends the state whenever it has changed, as server-sent events.
+// encode encodes the state as it is now. The lock is held.
+func (p *Page) encode() error {
+	state := p.opt.State()
+	head, err := p.marshal(state.Head)
+	if err != nil {
+		return err
+	}
+	was := make(map[string]encoded, len(p.parts))
+	for _, e := range p.parts {
+		was[e.key] = e
+	}
+	parts := make([]encoded, 0, len(state.Parts))
+	for _, part := range state.Parts {
+		e := encoded{key: part.Key, made: p.made + 1}
+		if e.body, err = p.marshal(part.Of); err != nil {
+			return err
+		}
+		if old, known := was[part.Key]; known && bytes.Equal(old.body, e.body) {
+			e = old
+		}
+		parts = append(parts, e)
+	}
+	p.made, p.head, p.parts = p.made+1, head, parts
+	return nil
+}
+
+// stream sends the state whenever it has changed, as server-sent events: the parts first, as events of that name.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	select {
 	case p.streams <- struct{}{}:
@@ -110,23 +182,28 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 				return err
 			}
 		}
-		return c.Flush()
+		return nil
 	}
 	tick := time.NewTicker(lookTime)
 	defer tick.Stop()
-	var sent uint64
-	last, first := time.Now(), true
-	for {
+	var was sent
+	last := time.Now()
+	for first := true; ; first = false {
 		var err error
-		switch version := p.opt.Version(); {
-		case first || version != sent:
-			var body []byte
-			if sent, body, err = p.state(); err == nil {
-				err = send([]byte("data: "), body, []byte("\n\n"))
+		switch {
+		case first || p.opt.Version() != was.version:
+			var head []byte
+			var parts [][]byte
+			if was, head, parts, err = p.state(was); err != nil {
+				return
 			}
-			last, first = time.Now(), false
+			for _, part := range parts {
+				err = errors.Join(err, send([]byte("event: part\ndata: "), part, []byte("\n\n")))
+			}
+			err = errors.Join(err, send([]byte("data: "), head, []byte("\n\n")), c.Flush())
+			last = time.Now()
 		case time.Since(last) >= aliveTime:
-			err, last = send([]byte(": alive\n\n")), time.Now()
+			err, last = errors.Join(send([]byte(": alive\n\n")), c.Flush()), time.Now()
 		}
 		if err != nil {
 			return
@@ -139,6 +216,26 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// drive answers with what the page shows of one drive.
+func (p *Page) drive(w http.ResponseWriter, r *http.Request, id string) {
+	var d any
+	if p.opt.Drive != nil {
+		d = p.opt.Drive(id)
+	}
+	if d == nil {
+		refuse(w, http.StatusNotFound, "the drive is not known any more")
+		return
+	}
+	body, err := p.marshal(d)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	secure(w.Header())
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body)
 }
 
 // Action is what an operator does about a drive. Bay and Serial are what the operator has confirmed.

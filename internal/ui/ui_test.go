@@ -63,9 +63,9 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	s.version.Store(1)
-	page := New(Options{Engine: s.engine, Version: s.version.Load, State: func() any { return map[string]uint64{"n": s.version.Load()} }, Stopping: s.stop})
+	page := New(Options{Engine: s.engine, Version: s.version.Load, State: s.state, Stopping: s.stop})
 	s.addr = l.Addr().String()
-	s.gate = NewGate(s.addr, func() time.Time { return time.Unix(s.clock.Load(), 0) }, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.gate = NewGate(s.addr, "drivebay ui", func() time.Time { return time.Unix(s.clock.Load(), 0) }, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/ui/") {
 			page.ServeHTTP(w, r)
 			return
@@ -76,6 +76,12 @@ func newSite(t *testing.T) *site {
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { srv.Close() })
 	return s
+}
+
+// state is a head and two parts, of which one changes with the version.
+func (s *site) state() State {
+	n := s.version.Load()
+	return State{Head: map[string]uint64{"n": n}, Parts: []Part{{"a", map[string]string{"part": "same"}}, {"b", map[string]uint64{"part": n}}}}
 }
 
 // ask sends a request with headers "Name: value", and returns the answer with its body.
@@ -333,16 +339,46 @@ func TestStream(t *testing.T) {
 		}
 		return "end"
 	}
-	if is := next(); is != `data: {"n":1}` {
-		t.Errorf("first: %s", is)
+	for _, want := range []string{"event: part", `data: {"part":"same"}`, "event: part", `data: {"part":1}`, `data: {"n":1}`} {
+		if is := next(); is != want {
+			t.Errorf("first: %s, want %s", is, want)
+		}
 	}
 	s.version.Store(2)
-	if is := next(); is != `data: {"n":2}` {
-		t.Errorf("then: %s", is)
+	for _, want := range []string{"event: part", `data: {"part":2}`, `data: {"n":2}`} { // the part that is the same is not sent again
+		if is := next(); is != want {
+			t.Errorf("then: %s, want %s", is, want)
+		}
 	}
 	close(s.stop)
 	if is := next(); is != "end" {
 		t.Errorf("at last: %s", is)
+	}
+}
+
+// A page without an engine only reads, and shows the drives that it knows.
+func TestOnlyReads(t *testing.T) {
+	p := New(Options{Version: func() uint64 { return 1 }, State: func() State { return State{} }, Drive: func(id string) any {
+		if id == "naa-1.n1" {
+			return map[string]string{"id": id}
+		}
+		return nil
+	}})
+	for _, c := range []struct {
+		method, path string
+		status       int
+		says         string
+	}{
+		{"POST", "/ui/actions", http.StatusForbidden, "only reads"},
+		{"GET", "/ui/drives/naa-1.n1", http.StatusOK, `{"id":"naa-1.n1"}`},
+		{"GET", "/ui/drives/naa-2.n1", http.StatusNotFound, "not known"},
+		{"POST", "/ui/drives/naa-1.n1", http.StatusMethodNotAllowed, "only read"},
+	} {
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, httptest.NewRequest(c.method, c.path, strings.NewReader(`{"do":"release","drive":"naa-1.n1","bay":"","serial":""}`)))
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) || w.Header().Get("Content-Security-Policy") == "" {
+			t.Errorf("%s %s: %d %s", c.method, c.path, w.Code, w.Body)
+		}
 	}
 }
 

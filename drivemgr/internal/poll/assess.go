@@ -1,6 +1,7 @@
 package poll
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,10 +47,42 @@ func (m *Poller) applyEvidence(t *state.Tracked, r evidence.Result, now time.Tim
 	t.Drive.Temperature, t.Drive.PowerOnHours = ev.Temperature, ev.PowerOnHours
 	if counters := health.Counters(ev, t.Drive.Kernel); len(counters) > 0 {
 		t.Rec.History = health.Thin(append(t.Rec.History, drivebay.Sample{At: now, Counters: counters}), now)
+		m.readPast(t, counters, now)
 	}
 	t.Drive.Wear = health.Forecast(ev, t.Rec.History, now)
 	t.NameSelfTest(old)
 	m.SelfTests.ReportSelfTests(t, old, now)
+}
+
+// readPast reads once what was measured of a drive before its record begins, and judges the drive again. The id of a drive that
+// shares its names follows from its place: what was measured under it may be of another drive.
+func (m *Poller) readPast(t *state.Tracked, counters map[string]uint64, now time.Time) {
+	past := m.State.Opt.Past
+	if past == nil || t.PastRead || health.Reaches(t.Rec.History, now) || t.Drive.IdentityIssue != "" || t.Rec.Duplicate {
+		return
+	}
+	t.PastRead = true
+	id := t.Drive.ID
+	m.State.Jobs = append(m.State.Jobs, func(ctx context.Context) {
+		points, err := past(id)
+		if err != nil {
+			m.State.Log.Warn("the history of a drive cannot be read: its growth is judged from now on", "op", "history", "drive", id, "err", err)
+		}
+		if len(points) == 0 {
+			return
+		}
+		_ = m.State.Do(ctx, func() error { // its only error is that the daemon ends
+			if m.State.Drives[id] != t {
+				return nil // forgotten meanwhile
+			}
+			now := m.State.Machine.Now()
+			t.Rec.History = health.Recall(t.Rec.History, points, counters, now)
+			t.Drive.Wear = health.Forecast(t.Drive.Evidence, t.Rec.History, now)
+			m.Assess(t)
+			m.State.KeepRecord(t)
+			return nil
+		})
+	})
 }
 
 // usesInDoubt reports whether the content just read contradicts the uses of the last

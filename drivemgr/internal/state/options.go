@@ -24,6 +24,9 @@ type Options struct {
 	ForgetAfter time.Duration   // how long the record of a drive that left is kept
 	Log         *slog.Logger
 	Hardware    *drivebay.Hardware // which machine it is; nil: not known
+	// Past returns what was measured of a drive in the last months, oldest first; nil: nothing is kept. It may wait for the disk of
+	// the store.
+	Past func(drive string) ([]drivebay.HistoryPoint, error)
 }
 
 // DefaultOptions returns the settings of a daemon without a configuration.

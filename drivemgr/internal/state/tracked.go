@@ -48,6 +48,7 @@ type Tracked struct {
 	HeldBack               string // why it is not released automatically, as last reported
 	// Recalled is true until the first reading by this daemon ends: its evidence is that of its record.
 	Recalled  bool
+	PastRead  bool      // Options.Past was asked about it
 	storedSum string    // checksum of the record that was handed to the keeper, without telemetry
 	storedAt  time.Time // when that was
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay/drivemgr/internal/identity"
 	"github.com/drivebay/drivebay/drivemgr/internal/inventory"
 	"github.com/drivebay/drivebay/drivemgr/internal/state"
+	"github.com/drivebay/drivebay/internal/copies"
 )
 
 // FindCopies records for every drive whether another drive has the same identity written
@@ -20,9 +21,9 @@ func (m *Tracker) FindCopies() {
 		drives = append(drives, t.Drive)
 	}
 	slices.SortFunc(drives, func(a, b drivebay.Drive) int { return strings.Compare(a.ID, b.ID) })
-	copies := drivebay.Copies(drives)
+	found := copies.Find(drives)
 	for id, t := range m.State.Drives {
-		why := copies[id]
+		why := found[id]
 		if why == t.Drive.Copy {
 			continue
 		}

@@ -35,7 +35,7 @@ func mirrored(t *testing.T, a *API, d *Daemon) {
 	took := Eventually(t, time.Minute, "every drive has an object", func() string {
 		s, have := d.Snapshot(t), drives(t, a, d.Node)
 		for _, drive := range s.Drives {
-			if o, ok := have[drive.ID]; !ok || o.Status.Health == "" || o.Status.Health != drive.Health.String() || len(o.Status.Capacity.Backings) == 0 && drive.Claim != nil {
+			if o, ok := have[drive.ID]; !ok || o.Status.Health == "" || o.Status.Health != drive.Health.String() || len(o.Status.Capacity.Backings) == 0 && drive.Claim != nil && !drive.Cordoned {
 				return fmt.Sprintf("%s: %v, %+v\n%s", drive.ID, ok, o.Status, d.Log())
 			}
 		}

@@ -49,6 +49,15 @@ func (a *API) ran(t *testing.T, kubeconfig string, args []string, texts ...strin
 	return out
 }
 
+// page opens the page of the cluster and looks for the drives of both nodes on it.
+func (a *API) page(t *testing.T, kubeconfig string) {
+	v := visit(t, exec.Command(filepath.Join(a.dir, "plugins", "kubectl-drivebay"), "ui", "--kubeconfig", kubeconfig))
+	head, nodes := v.state(t)
+	if len(head.Nodes) != 2 || nodes["rack24"].drives() != 24 || nodes["rack25"].drives() != 24 || nodes["rack24"].Down+nodes["rack25"].Down != "" {
+		t.Errorf("the page shows %+v %+v", head, nodes)
+	}
+}
+
 // TestKubePlugin: kubectl drivebay shows two nodes and replaces a drive of one, with the rights of the person and nothing on
 // the node.
 func TestKubePlugin(t *testing.T) {
@@ -90,6 +99,7 @@ func TestKubePlugin(t *testing.T) {
 			}
 		}
 	})
+	t.Run("page", func(t *testing.T) { a.page(t, a.Kubeconfig) })
 	t.Run("errors", func(t *testing.T) {
 		for what, c := range map[string]struct {
 			kubeconfig string

@@ -27,9 +27,15 @@ type controllerProcess struct {
 
 func (a *API) controllerProcess(t *testing.T) *controllerProcess {
 	t.Helper()
+	return a.controllerProcessAs(t, a.Kubeconfig)
+}
+
+// controllerProcessAs starts a controller that connects with a kubeconfig; more are further arguments of `drivebay serve`.
+func (a *API) controllerProcessAs(t *testing.T, kubeconfig string, more ...string) *controllerProcess {
+	t.Helper()
 	socket := "unix://" + filepath.Join(t.TempDir(), "csi.sock")
 	p := &controllerProcess{program: a.startProgram(t, a.file("drivebay"), filepath.Join(t.TempDir(), "controller.log"),
-		"serve", "--role", "controller", "--kubeconfig", a.Kubeconfig, "--csi-endpoint", socket)}
+		append([]string{"serve", "--role=controller", "--kubeconfig", kubeconfig, "--csi-endpoint", socket}, more...)...)}
 	conn, err := grpc.NewClient(socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

@@ -53,8 +53,16 @@ var products = []product{
 	{name: "helm", module: "hack/kube/tools", pkg: "helm.sh/helm/v3/cmd/helm"},
 	{name: "agnhost", module: "hack/kube/programs", pkg: "./agnhost", version: Version136},
 	{name: "ginkgo", module: "hack/kube/programs", pkg: "github.com/onsi/ginkgo/v2/ginkgo", version: Version136},
+	{name: "csi-addons-manager", module: addonsModule, pkg: addonsPackage + "/cmd/manager"},
+	{name: "csi-addons-sidecar", module: addonsModule, pkg: addonsPackage + "/sidecar"},
 	{name: "e2e.test", module: "hack/kube/programs", pkg: "./e2e", test: true, version: Version136},
 }
+
+// The programs of CSI-Addons, and the manifests of its manager, are those of the released module.
+const (
+	addonsModule  = "hack/csiaddons"
+	addonsPackage = "github.com/csi-addons/kubernetes-csi-addons"
+)
 
 // debianPackages are unpacked, not installed: containerd's package starts a service.
 var debianPackages = []string{"containerd", "runc", "containernetworking-plugins", "busybox-static", "bash-static", "coreutils", "libc6"}
@@ -75,8 +83,8 @@ func Build(ctx context.Context, root, version string) error {
 		if err := b.unpackDebian(ctx); err != nil {
 			return err
 		}
-		return b.writeImages()
-	}, "hack/kube/programs", "hack/kube/tools", "hack/kube/cluster/build.go", "hack/kube/cluster/image.go", "deploy/chart/drivebay/values.yaml"); err != nil {
+		return errors.Join(b.copyAddons(ctx), b.writeImages())
+	}, "hack/kube/programs", "hack/kube/tools", addonsModule+"/go.mod", "hack/kube/cluster/build.go", "hack/kube/cluster/image.go", "deploy/chart/drivebay/values.yaml"); err != nil {
 		return err
 	}
 	if err := b.once("base.key", func() error { return b.makeBase(ctx) }, "hack/kube/cluster/build.go", "Dockerfile"); err != nil {
@@ -171,6 +179,18 @@ func (b builder) build(ctx context.Context, p product) error {
 		}
 	}
 	return b.run(ctx, filepath.Join(b.root, p.module), "go", append(command, "-buildvcs=false", "-trimpath", "-ldflags", flags, "-o", b.file("bin/"+p.name), p.pkg)...)
+}
+
+// copyAddons copies the manifests of CSI-Addons.
+func (b builder) copyAddons(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", addonsPackage)
+	cmd.Dir = filepath.Join(b.root, addonsModule)
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("go list %s: %w", addonsPackage, err)
+	}
+	to := b.file("csi-addons")
+	return errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(filepath.Join(strings.TrimSpace(string(out)), "deploy/controller"))))
 }
 
 func (b builder) unpackDebian(ctx context.Context) error {

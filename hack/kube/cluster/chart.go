@@ -3,10 +3,14 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Namespace is that of the release of the chart.
@@ -43,14 +47,55 @@ func (c *Cluster) Installed(ctx context.Context) error {
 	})
 }
 
+// Addons is the folder of the manifests of CSI-Addons.
+func (c *Cluster) Addons() string { return filepath.Join(c.dir, "csi-addons") }
+
 // Run runs a command line in the folder of the repository, with kubectl and helm of the cluster, as a reader of docs/kubernetes.md does.
 func (c *Cluster) Run(ctx context.Context, line string) (string, error) {
+	out, err := c.Shell(ctx, line).CombinedOutput()
+	return string(out), err
+}
+
+// Shell returns the command that runs a command line as Run does.
+func (c *Cluster) Shell(ctx context.Context, line string) *exec.Cmd {
 	cmd := c.Command(ctx, "bash", "-euc", line)
 	cmd.Dir = c.root
 	home := filepath.Join(c.run, "home")
 	cmd.Env = append(cmd.Env, "PATH="+filepath.Join(c.run, "path")+":"+os.Getenv("PATH"), "HOME="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return cmd
+}
+
+// Dial connects to an address in the node's network, in which 127.0.0.1 is not that of this process.
+func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	file, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", c.node.Process.Pid))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var conn net.Conn
+	done := make(chan error, 1)
+	go func() {
+		// A socket belongs to the network of the thread that makes it. The thread goes back into its own network: if it ended, the
+		// kernel would end the programs that it has started (PR_SET_PDEATHSIG of prctl(2) is about the parent's thread).
+		runtime.LockOSThread()
+		own, err := os.Open("/proc/thread-self/ns/net")
+		if err == nil {
+			defer own.Close()
+			err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
+		}
+		if err != nil {
+			runtime.UnlockOSThread()
+			done <- fmt.Errorf("enter the network of the node: %w", err)
+			return
+		}
+		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+		if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWNET); back == nil {
+			runtime.UnlockOSThread()
+		}
+		done <- err
+	}()
+	err = <-done
+	return conn, err
 }
 
 // linkCommands puts the programs of the cluster under their usual names into the path of Run.
@@ -59,7 +104,7 @@ func (c *Cluster) linkCommands() error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, program := range map[string]string{"kubectl": c.hyper(), "helm": c.bin("helm"), "ginkgo": c.bin("ginkgo")} {
+	for name, program := range map[string]string{"kubectl": c.hyper(), "kubectl-drivebay": c.bin("drivebay"), "helm": c.bin("helm"), "ginkgo": c.bin("ginkgo")} {
 		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
 			return err
 		}

@@ -118,7 +118,7 @@ func (c *Cluster) writeConfig() error {
 	if err := os.MkdirAll(c.run, 0o755); err != nil {
 		return err
 	}
-	fill := strings.NewReplacer("@RUN@", c.run, "@DEBIAN@", filepath.Join(c.dir, "debian"), "@RACK@", c.rack(), "@IMAGE@", daemonImage, "@TAG@", daemonTag)
+	fill := strings.NewReplacer("@RUN@", c.run, "@DEBIAN@", filepath.Join(c.dir, "debian"), "@RACK@", c.Rack(), "@IMAGE@", daemonImage, "@TAG@", daemonTag)
 	for _, e := range entries {
 		text, err := files.ReadFile("config/" + e.Name())
 		if err != nil {

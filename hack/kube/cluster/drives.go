@@ -17,7 +17,8 @@ const (
 	driveSize = 8 << 30 // of a sparse file
 )
 
-func (c *Cluster) rack() string { return filepath.Join(c.run, "rack") }
+// Rack is the folder of the files below the drives.
+func (c *Cluster) Rack() string { return filepath.Join(c.run, "rack") }
 
 // showDrives attaches the drives and hides the other loop devices of the machine.
 func (c *Cluster) showDrives(ctx context.Context) error {
@@ -39,13 +40,13 @@ func (c *Cluster) showDrives(ctx context.Context) error {
 // attachDrives makes the drives: loop devices over sparse files, and one over a file that can fail and hang.
 // That file is mounted now, for the node to have no copy of the mount: the kubelet asks every filesystem for its size.
 func (c *Cluster) attachDrives(ctx context.Context) (devices []string, err error) {
-	fuse := filepath.Join(c.rack(), "fuse")
+	fuse := filepath.Join(c.Rack(), "fuse")
 	if err := os.MkdirAll(fuse, 0o700); err != nil {
 		return nil, err
 	}
 	var backing []string
 	for i := range bays {
-		file := filepath.Join(c.rack(), fmt.Sprintf("bay%d", i+1))
+		file := filepath.Join(c.Rack(), fmt.Sprintf("bay%d", i+1))
 		if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, driveSize)); err != nil {
 			return nil, err
 		}

@@ -23,11 +23,15 @@ const (
 	nextTag     = "v1.1.0"
 )
 
+// AddonsManager is the image of the manager of CSI-Addons.
+const AddonsManager = "quay.io/csiaddons/k8s-controller:v0.14.0"
+
 // ociImage is an image of a container: a name, the layers, and the program that it starts.
 type ociImage struct {
 	name       string
 	layers     []string // files below the cache
 	entrypoint []string
+	user       string // "": root
 }
 
 // writeImages writes the archive of the images that do not change with the daemon. No registry is needed.
@@ -51,19 +55,22 @@ func (b builder) writeImages() error {
 		name, program string
 		args          []string
 		below         []string
+		user          string
 	}{
 		{name: "registry.k8s.io/e2e-test-images/agnhost:2.63.0", program: "agnhost", below: []string{"shell.tar"}},
 		{name: chart["registrar"], program: "sidecar", args: []string{"registrar"}},
 		{name: chart["livenessprobe"], program: "sidecar", args: []string{"livenessprobe"}},
 		{name: chart["provisioner"], program: "csi-provisioner"},
 		{name: chart["resizer"], program: "csi-resizer"},
+		{name: chart["csiAddons"], program: "csi-addons-sidecar"},
+		{name: AddonsManager, program: "csi-addons-manager", user: "65532"},
 	}
 	for _, p := range programs {
 		layer := "layers/" + p.program + ".tar"
 		if err := b.writeProgram(layer, p.program, "/"+p.program); err != nil {
 			return err
 		}
-		images = append(images, ociImage{name: p.name, layers: append(p.below, layer), entrypoint: append([]string{"/" + p.program}, p.args...)})
+		images = append(images, ociImage{name: p.name, layers: append(p.below, layer), entrypoint: append([]string{"/" + p.program}, p.args...), user: p.user})
 	}
 	return b.writeArchive("images.tar", images)
 }
@@ -117,7 +124,7 @@ func (b builder) writeArchive(name string, images []ociImage) error {
 		}
 		config, err := json.Marshal(map[string]any{
 			"architecture": runtime.GOARCH, "os": "linux", "created": "1970-01-01T00:00:00Z",
-			"config": map[string]any{"Entrypoint": i.entrypoint, "WorkingDir": "/", "Env": []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}},
+			"config": map[string]any{"Entrypoint": i.entrypoint, "User": i.user, "WorkingDir": "/", "Env": []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}},
 			"rootfs": map[string]any{"type": "layers", "diff_ids": diffs},
 		})
 		configName := fmt.Sprintf("%x-%d.json", sha256.Sum256(config), len(manifest))

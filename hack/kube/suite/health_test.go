@@ -77,7 +77,7 @@ func TestKubeHealth(t *testing.T) {
 }
 
 // drive is what the test reads of a drive. The serial of a loop device is the path of its file.
-type drive struct{ ID, Serial string }
+type drive struct{ ID, Name, Serial string }
 
 func drives(t *testing.T) []drive {
 	var list struct{ Drives []drive }

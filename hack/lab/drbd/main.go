@@ -11,14 +11,16 @@ import (
 	"os"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/internal/drbd/drbdtest"
 )
 
 func main() {
 	if err := run(context.Background(), os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		for status, class := range map[int]error{10: drbd.ErrUnavailable, 11: drbd.ErrTwoPrimaries, 12: drbd.ErrNotUpToDate,
-			13: drbd.ErrInUse, 14: drbd.ErrNotFound, 15: drbd.ErrUnclean, 16: drbd.ErrAddressInUse} {
+		for status, class := range drbdtest.Classes {
 			if errors.Is(err, class) {
 				os.Exit(status)
 			}
@@ -28,13 +30,13 @@ func main() {
 }
 
 const (
-	resource = "lab"
-	minor    = 7
+	resource = drbdtest.Resource
+	minor    = drbdtest.Minor
 )
 
 func run(ctx context.Context, verb string, args []string) error {
 	if verb == "metadata" {
-		return metadata(args[0])
+		return metadata(args[0], args[1:])
 	}
 	c, err := drbd.Open()
 	if err != nil {
@@ -49,7 +51,7 @@ func run(ctx context.Context, verb string, args []string) error {
 		}
 		return c.NewMinor(ctx, resource, 0, minor)
 	case "attach":
-		return c.Attach(ctx, minor, drbd.Backing{Disk: args[0], Metadata: args[1], Bytes: size(args[2])})
+		return c.Attach(ctx, minor, drbd.Backing{Disk: args[0], Bytes: size(args[1])})
 	case "detach":
 		return c.Detach(ctx, minor, force)
 	case "connect":
@@ -95,14 +97,26 @@ func size(s string) uint64 {
 	return n
 }
 
-func metadata(device string) error {
-	f, err := os.Open(device)
+// metadata reads the superblock at the end of a disk, or at the end that it had before. The kernel writes it past the page
+// cache, in which an old one stays while the disk is attached.
+func metadata(device string, end []string) error {
+	f, err := os.OpenFile(device, os.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	b := make([]byte, drbd.SuperblockBytes)
-	if _, err := io.ReadFull(f, b); err != nil {
+	at, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if len(end) > 0 {
+		at = int64(size(end[0]))
+	}
+	b, err := unix.Mmap(-1, 0, drbd.SuperblockBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON) // aligned
+	if err != nil {
+		return err
+	}
+	if _, err := f.ReadAt(b, at-int64(len(b))); err != nil {
 		return err
 	}
 	m, err := drbd.DecodeMetadata(b)

@@ -19,26 +19,32 @@ import (
 // Follow keeps a store up to date with the objects that a selector selects, until ctx ends. While the API server does
 // not answer, it tries again with growing waits, and the store stays as it was.
 func Follow[T any, P Object[T], L any, PL List[L]](ctx context.Context, log *slog.Logger, store cache.ReflectorStore, r Resource[T, P, L, PL], selector string) {
-	FollowLists(ctx, log, r.name, P(new(T)), store, r.listWatch(selector))
+	FollowLists(ctx, log, r.name, P(new(T)), store, r.ListWatch(selector))
 }
 
 // FollowLists does the same with objects of any kind.
 func FollowLists(ctx context.Context, log *slog.Logger, name string, kind runtime.Object, store cache.ReflectorStore, lists *cache.ListWatch) {
 	h := hearing{name: name, log: log}
+	backoff := again
+	reflector := cache.NewReflectorWithOptions(Hear(lists, h.heard), kind, store, cache.ReflectorOptions{Name: name, Backoff: &backoff})
+	reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // it logs each try
+}
+
+// Hear returns lists and watches whose outcomes heard is called with. It must not block.
+func Hear(lists *cache.ListWatch, heard func(error)) *cache.ListWatch {
 	list, follow := lists.ListWithContextFunc, lists.WatchFuncWithContext
-	heard := &cache.ListWatch{
+	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opt metav1.ListOptions) (runtime.Object, error) {
 			out, err := list(ctx, opt)
-			return out, h.heard(err)
+			heard(err)
+			return out, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, opt metav1.ListOptions) (watch.Interface, error) {
 			out, err := follow(ctx, opt)
-			return out, h.heard(err)
+			heard(err)
+			return out, err
 		},
 	}
-	backoff := again
-	reflector := cache.NewReflectorWithOptions(heard, kind, store, cache.ReflectorOptions{Name: name, Backoff: &backoff})
-	reflector.RunWithContext(klog.NewContext(ctx, logr.Discard())) // it logs each try
 }
 
 // again is the wait before a list or watch is tried again, with its jitter up to 10 s: what a person requests right after
@@ -55,7 +61,7 @@ type hearing struct {
 }
 
 // heard logs the first of several failures, and the first success after them.
-func (h *hearing) heard(err error) error {
+func (h *hearing) heard(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -66,5 +72,4 @@ func (h *hearing) heard(err error) error {
 		h.failing = false
 		h.log.Info("objects are read from the API server again", "op", "kube", "objects", h.name)
 	}
-	return err
 }

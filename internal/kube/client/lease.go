@@ -33,6 +33,9 @@ func NewLeases(config *rest.Config, namespace string) (Leases, error) {
 	return Leases{c, namespace}, err
 }
 
+// Namespace returns the namespace of the Leases.
+func (l Leases) Namespace() string { return l.namespace }
+
 const leases = "leases"
 
 // Get returns a Lease by its name.

@@ -153,8 +153,8 @@ func (r Resource[T, P, L, PL]) setKind(object P) {
 	object.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind))
 }
 
-// listWatch returns what a reflector needs to follow the objects that a label selector selects.
-func (r Resource[T, P, L, PL]) listWatch(selector string) *cache.ListWatch {
+// ListWatch returns what a reflector needs to follow the objects that a label selector selects.
+func (r Resource[T, P, L, PL]) ListWatch(selector string) *cache.ListWatch {
 	with := func(opt metav1.ListOptions) metav1.ListOptions {
 		opt.LabelSelector = selector
 		return opt

@@ -1,8 +1,12 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"net/url"
 	"sync"
 	"time"
 
@@ -34,10 +38,16 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	down     map[string]string // why nodes are down
+	leased   map[string]bool   // the nodes that have a Lease; nil: not known
 	noLeases error             // whether nodes are down is not known
+	heard    time.Time         // when the API server has last shown the objects
+	away     error             // why it does not answer; nil: it does
+	refused  map[string]error  // why it does not list objects, by the name of the resource
+	version  uint64            // grows with everything that is known
 	snapshot *drivebay.Snapshot
 	set      *drivebay.VolumeSet
-	changed  chan struct{} // closed at the next change
+	machines map[string]*drivebay.Hardware // by the name of the node
+	changed  chan struct{}                 // closed at the next change
 	seen     eventLog
 	healing  map[string]wished // repairs that were requested and have not ended, by id
 }
@@ -51,6 +61,8 @@ const (
 	late = 30 * time.Second
 	// gather is how long changes are gathered before they are shown.
 	gather = 200 * time.Millisecond
+	// awayTime is the time between two attempts to reach an API server that does not answer.
+	awayTime = 2 * time.Second
 )
 
 // read reads all objects once, so that the errors of a person's first request are seen.
@@ -94,45 +106,57 @@ func (c *Cluster) read(ctx context.Context) error {
 	return nil
 }
 
-// readLeases finds out which nodes are down. Without the right to read Leases that is not known.
-func (c *Cluster) readLeases(ctx context.Context) {
+// readLeases finds out which nodes are down, and whether the API server answers. Without the right to read Leases it is not
+// known which nodes are. changed is false if the answer is that of before.
+func (c *Cluster) readLeases(ctx context.Context) (changed bool) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
 	o, err := c.leases.ListWatch(heartbeat.Selector).ListWithContextFunc(ctx, metav1.ListOptions{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.noLeases = err; err != nil {
-		return
+	down, leased, known, there := c.down, c.leased, c.noLeases == nil, c.away == nil
+	c.noLeases = err
+	if c.away = err; err == nil || apierrors.IsForbidden(err) {
+		c.away = nil
+		if cmp.Or(c.refused[resourceDrives], c.refused[resourceVolumes]) == nil {
+			c.heard = time.Now()
+		}
 	}
-	c.down = downNodes(o.(*coordinationv1.LeaseList).Items, time.Now())
+	if err == nil {
+		c.down, c.leased = downNodes(o.(*coordinationv1.LeaseList).Items, time.Now())
+	}
+	return known != (c.noLeases == nil) || there != (c.away == nil) || !maps.Equal(down, c.down) || !maps.Equal(leased, c.leased)
 }
 
-// downNodes returns why nodes are down.
-func downNodes(leases []coordinationv1.Lease, now time.Time) map[string]string {
-	out := map[string]string{}
+// downNodes returns why nodes are down, and which nodes have a Lease.
+func downNodes(leases []coordinationv1.Lease, now time.Time) (out map[string]string, leased map[string]bool) {
+	out, leased = map[string]string{}, map[string]bool{}
 	for i := range leases {
 		l := &leases[i]
 		node, _, err := heartbeat.Read(l)
 		if err != nil || l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
 			continue
 		}
+		leased[node] = true
 		since := now.Sub(l.Spec.RenewTime.Time)
 		if since > time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second+late {
-			out[node] = fmt.Sprintf("node %s: the daemon has not reported for %s", node, since.Round(time.Second))
+			out[node] = fmt.Sprintf("node %s: the daemon has not reported for %s", node, drivebay.DurationText(since))
 		}
 	}
-	return out
+	return out, leased
 }
 
 // publish makes the snapshot and the set from the objects.
 func (c *Cluster) publish() {
 	var drives []*v1alpha1.Drive
 	var volumes []*v1alpha1.Volume
-	names, _ := c.driveObjects.Names()
+	names, listed := c.driveObjects.Names()
 	for _, name := range names {
 		if o, ok := c.driveObjects.Get(name); ok {
 			drives = append(drives, o)
 		}
 	}
-	names, _ = c.volumeObjects.Names()
+	names, also := c.volumeObjects.Names()
 	for _, name := range names {
 		if o, ok := c.volumeObjects.Get(name); ok {
 			volumes = append(volumes, o)
@@ -140,18 +164,45 @@ func (c *Cluster) publish() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	seq := uint64(1)
-	if c.snapshot != nil {
-		seq = c.snapshot.Seq + 1
+	c.version++
+	if !listed || !also {
+		return // a part is no picture of the cluster
 	}
-	now := time.Now()
+	seq, now := c.snapshot.Seq+1, time.Now()
+	c.machines = machinesOf(drives)
 	c.snapshot, c.set = snapshotOf(c.name, drives, c.down, now), volumesOf(volumes, c.down, now)
-	if c.noLeases != nil {
+	if c.noLeases != nil && c.away == nil {
 		c.snapshot.Problems = append(c.snapshot.Problems, "whether the nodes report is not known: "+c.noLeases.Error())
 	}
 	c.snapshot.Seq, c.set.Seq, c.set.Drives = seq, seq, c.snapshot
 	close(c.changed)
 	c.changed = make(chan struct{})
+}
+
+// The resources that are followed.
+const (
+	resourceDrives  = "drives"
+	resourceVolumes = "volumes"
+)
+
+// answered returns what is called with each answer to a request for the objects of a resource.
+func (c *Cluster) answered(resource string) func(error) {
+	return func(err error) {
+		if err != nil && !refuses(err) { // the request for the Leases finds out whether the API server answers
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if fmt.Sprint(err) != fmt.Sprint(c.refused[resource]) {
+			c.touch()
+		}
+		c.refused[resource] = err
+	}
+}
+
+// refuses reports whether an error is the API server's answer that it does not show objects: to this account, or at all.
+func refuses(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
 }
 
 // touch says that an object has changed.
@@ -162,8 +213,8 @@ func (c *Cluster) touch() {
 	}
 }
 
-// start follows the objects until Close: only commands that wait need that.
-func (c *Cluster) start() {
+// Follow follows the objects until Close: only commands that wait, and the page, need that.
+func (c *Cluster) Follow() {
 	c.follow.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		c.mu.Lock()
@@ -173,17 +224,18 @@ func (c *Cluster) start() {
 		if c.opt.Node != "" {
 			selector = client.Selector(c.opt.Node)
 		}
-		go client.Follow(ctx, c.opt.Log, c.driveObjects, c.drives, selector)
-		go client.Follow(ctx, c.opt.Log, c.volumeObjects, c.volumes, selector)
+		go client.FollowLists(ctx, c.opt.Log, resourceDrives, &v1alpha1.Drive{}, c.driveObjects, client.Hear(c.drives.ListWatch(selector), c.answered(resourceDrives)))
+		go client.FollowLists(ctx, c.opt.Log, resourceVolumes, &v1alpha1.Volume{}, c.volumeObjects, client.Hear(c.volumes.ListWatch(selector), c.answered(resourceVolumes)))
 		go func() {
-			look := time.NewTicker(heartbeat.DefaultEvery)
-			defer look.Stop()
-			for {
+			for look := time.After(0); ; {
 				select {
 				case <-ctx.Done():
 					return
-				case <-look.C:
-					c.readLeases(ctx)
+				case <-look:
+					changed := c.readLeases(ctx)
+					if look = time.After(c.lookTime()); !changed {
+						continue
+					}
 				case <-c.wake:
 					time.Sleep(gather)
 				}
@@ -191,6 +243,57 @@ func (c *Cluster) start() {
 			}
 		}()
 	})
+}
+
+// lookTime is how long after a look at the Leases the next one is.
+func (c *Cluster) lookTime() time.Duration {
+	if _, why, _ := c.Heard(); why != "" {
+		return awayTime
+	}
+	return heartbeat.DefaultEvery
+}
+
+// Heard returns when the API server has last listed the objects, and why it does not now; "": it does. refused: it answers,
+// and does not show the objects to this account.
+func (c *Cluster) Heard() (at time.Time, why string, refused bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := cmp.Or(c.away, c.refused[resourceDrives], c.refused[resourceVolumes])
+	if err == nil {
+		return c.heard, "", false
+	}
+	if request := (*url.Error)(nil); errors.As(err, &request) { // not which request it was
+		return c.heard, request.Err.Error(), false
+	}
+	return c.heard, err.Error(), refuses(err)
+}
+
+// Down returns why nodes are down, by their names. A node without a Lease may be: nothing says that its daemon runs.
+func (c *Cluster) Down() map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := map[string]string{}
+	maps.Copy(out, c.down)
+	for i := range c.snapshot.Drives {
+		if node := c.snapshot.Drives[i].Node; c.leased != nil && !c.leased[node] {
+			out[node] = fmt.Sprintf("node %s: no Lease says that its daemon runs", node)
+		}
+	}
+	return out
+}
+
+// Machines returns which machine each node is, by the names of the nodes.
+func (c *Cluster) Machines() map[string]*drivebay.Hardware {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.machines
+}
+
+// Version returns a number that grows with everything that is known of the cluster.
+func (c *Cluster) Version() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version
 }
 
 // Close ends the requests that follow the objects.
@@ -222,7 +325,7 @@ func (c *Cluster) wait(ctx context.Context, after uint64) error {
 		if s.Seq != after {
 			return nil
 		}
-		c.start()
+		c.Follow()
 		select {
 		case <-changed:
 		case <-ctx.Done():

@@ -51,21 +51,31 @@ const (
 
 func connect(ctx context.Context, opt Options, name string, config *rest.Config) (*Cluster, error) {
 	config.UserAgent, config.QPS, config.Burst = opt.UserAgent, qps, burst
+	c, err := New(opt, name, config, metav1.NamespaceAll)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.read(ctx)
+}
+
+// New returns the drives and volumes of a cluster, of which nothing is known before Follow. namespace is that of the Leases of
+// the nodes, empty: all.
+func New(opt Options, name string, config *rest.Config, namespace string) (*Cluster, error) {
 	api, err := client.New(config)
 	if err != nil {
 		return nil, err
 	}
-	leases, err := client.NewLeases(config, metav1.NamespaceAll)
+	leases, err := client.NewLeases(config, namespace)
 	if err != nil {
 		return nil, err
 	}
 	c := &Cluster{
 		opt: opt, name: name, host: config.Host, drives: client.NewDrives(api), volumes: client.NewVolumes(api), events: client.NewEvents(api), leases: leases,
-		wake: make(chan struct{}, 1), changed: make(chan struct{}),
+		wake: make(chan struct{}, 1), changed: make(chan struct{}), snapshot: &drivebay.Snapshot{}, set: &drivebay.VolumeSet{}, refused: map[string]error{},
 	}
 	c.driveObjects = client.NewCache[v1alpha1.Drive](func(string) { c.touch() })
 	c.volumeObjects = client.NewCache[v1alpha1.Volume](func(string) { c.touch() })
-	return c, c.read(ctx)
+	return c, nil
 }
 
 // explain says what a person can do about an error of the API server.

@@ -45,7 +45,7 @@ func driveOf(o *v1alpha1.Drive, now time.Time) drivebay.Drive {
 		d.Leaving = &drivebay.Leaving{Since: r.Since.Time, Why: r.Why, Cause: r.Cause}
 		if r.Percent != nil && r.Total > 0 {
 			total := uint64(r.Total)
-			d.Leaving.Progress = &drivebay.Progress{Done: total / 100 * uint64(max(*r.Percent, 0)), Total: total}
+			d.Leaving.Progress = &drivebay.Progress{Done: (total*uint64(max(*r.Percent, 0)) + 99) / 100, Total: total} // rounded up, so that it is this percentage again
 		}
 	}
 	if r := s.Replaces; r != nil {
@@ -69,7 +69,8 @@ func snapshotOf(name string, objects []*v1alpha1.Drive, down map[string]string, 
 	slices.SortFunc(s.Drives, func(a, b drivebay.Drive) int { return cmp.Compare(a.ID, b.ID) })
 	one := len(nodes) == 1
 	if one {
-		s.Machine.Name, s.Machine.Hardware = objects[0].Status.Node, hardwareOf(objects)
+		s.Machine.Name = s.Drives[0].Node
+		s.Machine.Hardware = machinesOf(objects)[s.Machine.Name]
 	}
 	for i := range s.Drives {
 		d := &s.Drives[i]
@@ -90,14 +91,15 @@ func snapshotOf(name string, objects []*v1alpha1.Drive, down map[string]string, 
 	return s
 }
 
-// hardwareOf returns which machine the drives of one node are in.
-func hardwareOf(objects []*v1alpha1.Drive) *drivebay.Hardware {
+// machinesOf returns which machine each node is.
+func machinesOf(objects []*v1alpha1.Drive) map[string]*drivebay.Hardware {
+	out := map[string]*drivebay.Hardware{}
 	for _, o := range objects {
-		if m := o.Status.Machine; m != (v1alpha1.MachineHardware{}) {
-			return &drivebay.Hardware{Vendor: m.Vendor, Product: m.Product, Serial: m.Serial, Chassis: drivebay.Chassis{AssetTag: m.AssetTag}}
+		if m := o.Status.Machine; out[o.Status.Node] == nil && m != (v1alpha1.MachineHardware{}) {
+			out[o.Status.Node] = &drivebay.Hardware{Vendor: m.Vendor, Product: m.Product, Serial: m.Serial, Chassis: drivebay.Chassis{AssetTag: m.AssetTag}}
 		}
 	}
-	return nil
+	return out
 }
 
 // volumesOf returns the volumes in objects.

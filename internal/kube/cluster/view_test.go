@@ -29,7 +29,7 @@ func object(id, node string, change func(*v1alpha1.DriveStatus)) *v1alpha1.Drive
 // does not report makes the list incomplete.
 func TestSnapshot(t *testing.T) {
 	unwritten := &v1alpha1.Drive{ObjectMeta: metav1.ObjectMeta{Name: "naa-9.n1"}}
-	one := snapshotOf("prod", []*v1alpha1.Drive{object("naa-1", "n1", nil), unwritten}, nil, noon)
+	one := snapshotOf("prod", []*v1alpha1.Drive{unwritten, object("naa-1", "n1", nil)}, nil, noon)
 	if len(one.Drives) != 1 || one.Machine.Name != "n1" || one.Drives[0].Slot.Enclosure != "5000" || !one.Complete || one.Bays[0].Drive != "naa-1.n1" {
 		t.Errorf("one node: %+v", one)
 	}
@@ -122,9 +122,29 @@ func TestDownNodes(t *testing.T) {
 		seconds, at := int32(40), metav1.NewMicroTime(noon.Add(-age))
 		return coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "drivebay-node-" + node}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &node, LeaseDurationSeconds: &seconds, RenewTime: &at}}
 	}
-	down := downNodes([]coordinationv1.Lease{lease("n1", time.Minute), lease("n2", 2*time.Minute), {}}, noon)
-	if len(down) != 1 || !strings.Contains(down["n2"], "2m0s") {
-		t.Errorf("%v", down)
+	down, leased := downNodes([]coordinationv1.Lease{lease("n1", time.Minute), lease("n2", 2*time.Minute), {}}, noon)
+	if len(down) != 1 || !strings.Contains(down["n2"], "has not reported for 2 min") || len(leased) != 2 {
+		t.Errorf("%v, %v", down, leased)
+	}
+	c := &Cluster{snapshot: &drivebay.Snapshot{Drives: []drivebay.Drive{{Node: "n1"}, {Node: "n3"}}}, down: down, leased: leased}
+	if all := c.Down(); len(all) != 2 || !strings.Contains(all["n3"], "no Lease") {
+		t.Errorf("with the nodes that have no Lease: %v", all)
+	}
+	if c.leased = nil; len(c.Down()) != 1 {
+		t.Errorf("the Leases are not known: %v", c.Down())
+	}
+}
+
+// TestProgress: a removal is as far as its node says.
+func TestProgress(t *testing.T) {
+	for percent := range int32(101) {
+		o := object("naa-1", "n1", func(s *v1alpha1.DriveStatus) {
+			s.Removal = &v1alpha1.DriveRemoval{Percent: &percent, Total: 4<<40 + 7}
+		})
+		d := driveOf(o, noon)
+		if got := d.Leaving.Progress.Percent(); got != int(percent) {
+			t.Errorf("%d %% of the node is %d %%", percent, got)
+		}
 	}
 }
 

@@ -271,7 +271,7 @@ var volumeStatuses = pace.Status[v1alpha1.VolumeStatus]{
 		if s.Healing != nil {
 			healed = s.Healing.Request
 		}
-		return []any{s.ObservedGeneration, s.Phase, healed, s.ReleaseFrom}
+		return []any{s.ObservedGeneration, s.Phase, healed, s.ReleaseFrom, s.Location}
 	},
 	WithoutNumbers: withoutNumbers,
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/internal/pace"
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -336,6 +337,28 @@ func TestAbandoned(t *testing.T) {
 		"the controller waits for it": {released(object(1, v1alpha1.VolumeMade, "")), true, true, false},
 	} {
 		if got := abandoned(c.o, c.deleted, c.listed); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestUrgency: what a health does twice a minute waits; where the volume is does not, because spec.releaseFrom has to name
+// a drive of it.
+func TestUrgency(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.VolumeStatus)
+		want   pace.Urgency
+	}{
+		"nothing":   {func(*v1alpha1.VolumeStatus) {}, pace.None},
+		"health":    {func(s *v1alpha1.VolumeStatus) { s.Health = "BAD" }, pace.Major},
+		"a message": {func(s *v1alpha1.VolumeStatus) { s.Findings[0].Message = "97 % used" }, pace.Minor},
+		"the phase": {func(s *v1alpha1.VolumeStatus) { s.Phase = v1alpha1.VolumeReleasing }, pace.Now},
+		"a move":    {func(s *v1alpha1.VolumeStatus) { s.Location.Drives = []string{"b"} }, pace.Now},
+	} {
+		was := &v1alpha1.VolumeStatus{Phase: v1alpha1.VolumeMade, Health: "GOOD", Location: v1alpha1.VolumeLocation{Drives: []string{"a"}}, Findings: []v1alpha1.VolumeFinding{{Reason: "Full", Message: "96 % used"}}}
+		want := was.DeepCopy()
+		c.change(want)
+		if got := volumeStatuses.Urgency(was, want); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -20,6 +20,27 @@ function buttons(d, done) {
   }, a.label))), !may() && el("p", { class: "muted" }, rich("This tab may only read. Run `drivebay ui` and open the link that it prints."))];
 }
 
+// commands are what an operator may run, where the page only reads.
+function commands(list, done) {
+  if (!list?.length) return null;
+  const some = (primary) => list.filter((c) => Boolean(c.primary) === primary).map((c) => el("li", {}, el("b", {}, c.label), el("p", { class: "muted small" }, c.effect),
+    el("div", { class: "command" }, el("code", { tabindex: "0" }, c.command), el("button", { type: "button", class: "button", "aria-label": `Copy the command: ${c.label}`, "data-key": `copy-${c.command}`, onclick: (event) => copy(event, c.command, done) }, "Copy"))));
+  const [first, others] = [some(true), some(false)];
+  return [first.length > 0 && el("ul", { class: "plain commands" }, first),
+    others.length > 0 && el("details", { "data-key": "commands" }, el("summary", { "data-key": "commands-summary" }, first.length ? "Other commands" : "Commands"), el("ul", { class: "plain commands" }, others))];
+}
+
+async function copy(event, text, done) {
+  const code = event.currentTarget.previousElementSibling;
+  try {
+    await navigator.clipboard.writeText(text);
+    done("The command is copied.");
+  } catch { // the browser does not allow it: the person copies what is selected
+    getSelection().selectAllChildren(code);
+    done("The command is selected.");
+  }
+}
+
 function finding(f, now) {
   const since = f.since ? ` since ${ago(f.since, now)}` : "";
   return el("li", { class: "finding" }, el("div", { class: "row" }, badge(f.severity), el("code", {}, f.code), el("span", { class: "muted" }, f.gone ? `gone ${ago(f.gone, now)}` : since)),
@@ -61,12 +82,13 @@ function evidence(whole, now) {
 }
 
 // parts describes one drive: for each part the data that it shows, and how it is built. more holds what was read
-// of the drive: itself with its evidence, and its history. A part is built again only if its data change, so that
+// of the drive: itself with its evidence, and its history; of a drive of a cluster, its node and the commands. A part is built again only if its data change, so that
 // a button stays under the pointer.
 export function parts(state, d, more, { close, choose, done }) {
   const now = new Date(state.now);
   const volumes = state.volumes.filter((v) => d.volumes?.includes(v.id));
   const after = state.drives.find((o) => o.succeeds === d.id);
+  const cluster = more.node !== undefined;
   const minute = d.findings?.length ? Math.floor(now / 60000) : 0; // "since 3 min" changes
   const fact = (name, value) => value !== undefined && value !== "" && el("div", {}, el("dt", {}, name), el("dd", {}, value));
   const head = () => {
@@ -76,22 +98,25 @@ export function parts(state, d, more, { close, choose, done }) {
       el("button", { type: "button", class: "button close", "aria-label": "Close the drive", "data-key": "close", onclick: close }, "✕")),
     el("p", { class: "chips" }, chips.map((c) => el("span", { class: "chip" }, c)))];
   };
-  const facts = () => el("dl", { class: "facts" }, fact("bay", d.bay || "none"), fact("serial", d.serial || "not known"), fact("temperature", d.temperature !== undefined ? `${d.temperature} °C` : ""), fact("wear", d.wear !== undefined ? `${d.wear} %` : ""), fact("power-on hours", d.hours), fact("light", d.light));
+  const facts = () => el("dl", { class: "facts" }, fact("node", more.node), fact("server", more.server), fact("bay", d.bay || "none"), fact("serial", d.serial || "not known"), fact("temperature", d.temperature !== undefined ? `${d.temperature} °C` : ""), fact("wear", d.wear !== undefined ? `${d.wear} %` : ""), fact("power-on hours", d.hours), fact("light", d.light));
+  const listed = more.commands?.some((c) => d.next?.includes(c.command)); // it is shown with what it does
   const next = () => (d.steps?.length
-    ? section("Replacement", steps(d), after && el("p", {}, el("button", { type: "button", class: "textlink", "data-key": "after", onclick: () => choose(after.id) }, `Show the new drive ${after.name}`)), buttons(d, done))
-    : section("Next", el("p", {}, rich(`${d.does}.`)), d.next && el("p", {}, rich(d.next)), buttons(d, done)));
+    ? section("Replacement", steps(d), after && el("p", {}, el("button", { type: "button", class: "textlink", "data-key": "after", onclick: () => choose(after.id) }, `Show the new drive ${after.name}`)), buttons(d, done), commands(more.commands, done))
+    : section("Next", el("p", {}, rich(`${d.does}.`)), d.next && !listed && el("p", {}, rich(d.next)), buttons(d, done), commands(more.commands, done)));
   const why = () => section("Why", d.findings?.length ? el("ul", { class: "plain" }, d.findings.map((f) => finding(f, now)))
     : el("p", {}, d.health === "GOOD" ? "No health rule applies to the drive." : "The health is not known: the drive does not answer, or has not been read yet."));
   const depends = () => section("What depends on it", volumes.length ? el("ul", { class: "plain" }, volumes.map((v) => el("li", {}, el("b", {}, v.name), ` ${v.size}, ${v.kind}, ${v.state}`,
     el("p", { class: "muted" }, v.users?.length ? `used by ${v.users.join(", ")}` : "not mounted"), v.wrong?.map((w) => el("p", { class: "advice" }, rich(w)))))) : el("p", {}, d.uses?.length ? d.uses.join(", ") : "Nothing that drivebay knows of."));
   const history = () => section("History", more.history ? charts(more.history.points) : el("p", { class: "muted" }, more.failed ? "The history cannot be read." : "Loading"));
-  return [
+  const all = [
+    cluster && ["down", [more.down], () => (more.down ? el("p", { class: "old" }, `${more.down}: what is shown is old, and a command would be refused.`) : null)],
     ["head", [d.name, d.health, d.status, d.usage, d.claimed, d.cordoned], head],
-    ["facts", [d.bay, d.serial, d.temperature, d.wear, d.hours, d.light], facts],
-    ["next", [d.does, d.next, d.steps, d.actions, after?.id, may()], next],
+    ["facts", [more.node, more.server, d.bay, d.serial, d.temperature, d.wear, d.hours, d.light], facts],
+    ["next", [d.does, d.next, d.steps, d.actions, after?.id, may(), more.commands], next],
     ["why", [d.findings, d.health, minute], why],
     ["depends", [volumes, d.uses], depends],
-    ["history", [more.history, more.failed], history],
-    ["evidence", [more.drive?.evidence, more.drive?.kernel?.state], () => (more.drive ? section("Evidence", evidence(more.drive, now)) : null)],
+    !cluster && ["history", [more.history, more.failed], history],
+    !cluster && ["evidence", [more.drive?.evidence, more.drive?.kernel?.state], () => (more.drive ? section("Evidence", evidence(more.drive, now)) : null)],
   ];
+  return all.filter(Boolean);
 }

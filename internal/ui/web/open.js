@@ -12,5 +12,5 @@ try {
     say(body.error.message.replaceAll("`", ""));
   }
 } catch {
-  say("The command drivebay ui does not answer: run it again and open the link that it prints.");
+  say("The command that serves the page does not answer: run it again and open the link that it prints.");
 }

@@ -1,7 +1,7 @@
 import { el, badge, bar } from "./dom.js";
 
 // short is the label of a bay: "Slot 07" is "7".
-const short = (name) => (name ? name.replace(/^\D*0*(?=\d)/, "") || name : "");
+export const short = (name) => (name ? name.replace(/^\D*0*(?=\d)/, "") || name : "");
 
 function words(bay, d) {
   const parts = [bay.name ? `bay ${bay.name}` : "no bay"];
@@ -52,7 +52,7 @@ export function rack(state, selected, choose) {
 }
 
 // move moves the focus from bay to bay with the arrow keys.
-function move(event) {
+export function move(event) {
   const tiles = [...event.currentTarget.querySelectorAll("button")];
   const at = tiles.indexOf(document.activeElement);
   if (at < 0) return;
@@ -63,7 +63,7 @@ function move(event) {
   const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tiles.length - 1, ArrowDown: column(true), ArrowUp: column(false) }[event.key];
   if (to === undefined || !tiles[to]) return;
   event.preventDefault();
-  tiles[at].tabIndex = -1;
+  for (const t of tiles) if (t.tabIndex === 0) t.tabIndex = -1;
   tiles[to].tabIndex = 0;
   tiles[to].focus();
 }

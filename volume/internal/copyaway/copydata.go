@@ -51,14 +51,17 @@ func newCopying(e *Copier, m *moves.CopyMove, src, dst *copyPiece) *copying {
 	return c
 }
 
-// each calls do for the volume, chunk by chunk.
-func (c *copying) each(ctx context.Context, do func(ctx context.Context, at, n uint64) error) error {
+// each calls do for the volume, chunk by chunk, with one buffer for all of them. A drive that does not
+// answer may still fill it after do has given up: do must return an error then, which ends the pass and
+// the use of the buffer.
+func (c *copying) each(ctx context.Context, do func(ctx context.Context, b []byte, at uint64) error) error {
+	b := make([]byte, min(copyChunk, c.size))
 	for at := uint64(0); at < c.size; at += copyChunk {
 		if _, err := c.e.Partitions.Drive(c.src.drive); err != nil { // what a drive that is gone cannot read is not lost
 			return err
 		}
 		n := min(copyChunk, c.size-at)
-		if err := do(ctx, at, n); err != nil {
+		if err := do(ctx, b[:n], at); err != nil {
 			return err
 		}
 		if err := c.pace(ctx, c.m.Copied.Add(n)); err != nil {
@@ -88,8 +91,8 @@ func (c *copying) copy(ctx context.Context) error {
 	if c.dst.Size() < c.size {
 		return fmt.Errorf("%w: the new partition has %s, the old one has %s", drivebay.ErrRefused, partitions.SizeText(c.dst.Size()), partitions.SizeText(c.size))
 	}
-	err := c.each(ctx, func(ctx context.Context, at, n uint64) error {
-		b, bad := make([]byte, n), c.lost.Bytes
+	err := c.each(ctx, func(ctx context.Context, b []byte, at uint64) error {
+		bad := c.lost.Bytes
 		if err := c.gather(ctx, b, at); err != nil {
 			return err
 		}
@@ -124,12 +127,12 @@ func (c *copying) zeroRest(ctx context.Context) error {
 	return nil
 }
 
-// gather reads a range in one piece, and if that fails in halves, down to blocks.
+// gather reads a range in one piece, and if that fails in halves, down to blocks. What cannot be read
+// is zeros.
 func (c *copying) gather(ctx context.Context, b []byte, at uint64) error {
-	got, err := c.src.get(ctx, at, uint64(len(b)))
+	err := c.src.get(ctx, b, at)
 	if err == nil {
 		c.faults = 0
-		copy(b, got)
 		return nil
 	}
 	if !errors.Is(err, host.ErrUnreadable) {
@@ -141,6 +144,7 @@ func (c *copying) gather(ctx context.Context, b []byte, at uint64) error {
 	}
 	if uint64(len(b)) <= grain {
 		c.faults++
+		clear(b)
 		c.lost.Add(drivebay.Extent{Offset: at, Length: uint64(len(b))})
 		return nil
 	}
@@ -154,9 +158,9 @@ func (c *copying) gather(ctx context.Context, b []byte, at uint64) error {
 // prove reads both partitions from their media and compares them with the first read. What the
 // old drive cannot read any more counts as unchanged.
 func (c *copying) prove(ctx context.Context) error {
-	return c.each(ctx, func(ctx context.Context, at, n uint64) error {
+	return c.each(ctx, func(ctx context.Context, b []byte, at uint64) error {
 		sum := c.sums[at/copyChunk]
-		b, err := c.dst.get(ctx, at, n)
+		err := c.dst.get(ctx, b, at)
 		switch {
 		case err != nil:
 			return fmt.Errorf("the copy cannot be read back: %w", err)
@@ -165,7 +169,7 @@ func (c *copying) prove(ctx context.Context) error {
 		case c.patchy[at]:
 			return nil
 		}
-		b, err = c.src.get(ctx, at, n)
+		err = c.src.get(ctx, b, at)
 		switch {
 		case errors.Is(err, host.ErrUnreadable):
 			return nil
@@ -178,19 +182,16 @@ func (c *copying) prove(ctx context.Context) error {
 	})
 }
 
-// get reads from the medium, into a buffer of its own: the drive may fill it after the caller
-// has given up.
-func (p *copyPiece) get(ctx context.Context, at, n uint64) ([]byte, error) {
-	return steps.Through(ctx, p.e.Steps, p.lane, chunkTime, func(context.Context) ([]byte, error) {
-		b := make([]byte, n)
-		_, err := p.ReadMedium(b, int64(at))
-		return b, err
-	})
+// get reads from the medium. ErrUnreadable is the drive's own answer; after any other error it may
+// still fill the buffer.
+func (p *copyPiece) get(ctx context.Context, b []byte, at uint64) error {
+	_, err := steps.Through(ctx, p.e.Steps, p.lane, chunkTime, func(context.Context) (int, error) { return p.ReadMedium(b, int64(at)) })
+	return err
 }
 
 func (p *copyPiece) put(ctx context.Context, b []byte, at uint64) error {
 	_, err := steps.Through(ctx, p.e.Steps, p.lane, chunkTime, func(ctx context.Context) (struct{}, error) {
-		if bytes.Equal(b, noBytes[:len(b)]) { // the drive may have a faster way
+		if bytes.Count(b, []byte{0}) == len(b) { // the drive may have a faster way
 			return struct{}{}, p.Zero(ctx, at, uint64(len(b)))
 		}
 		_, err := p.WriteAt(b, int64(at))
@@ -201,8 +202,6 @@ func (p *copyPiece) put(ctx context.Context, b []byte, at uint64) error {
 	}
 	return nil
 }
-
-var noBytes [copyChunk]byte
 
 func (p *copyPiece) zero(ctx context.Context, at, n uint64) error {
 	_, err := steps.Through(ctx, p.e.Steps, p.lane, chunkTime, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Zero(ctx, at, n) })

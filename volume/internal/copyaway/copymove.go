@@ -63,7 +63,7 @@ func (e *Copier) planMove(id string) (drivebay.VolumeRecord, error) {
 	if err != nil {
 		return rec, err
 	}
-	class, size := inventory.ClassOf(v), (from.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB-place.Overhead(v.LUKSUUID)
+	class, size := inventory.ClassOf(v), (from.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB-place.OverheadOf(v)
 	at, err := e.Inventory.PlacementView().Choose(class, size, map[string]bool{v.Location.Drives[0]: true})
 	if err != nil {
 		return rec, fmt.Errorf("no other drive of its class has room for it: %w", err)

@@ -46,12 +46,12 @@ func (e *Copier) unreadable(ctx context.Context, id, drive, why string) (*driveb
 	}
 	defer src.Close()
 	c := newCopying(e, new(moves.CopyMove), src, src)
-	err = c.each(ctx, func(ctx context.Context, at, n uint64) error {
+	err = c.each(ctx, func(ctx context.Context, b []byte, at uint64) error {
 		if rec, err := e.Ledger.Record(id); err != nil || !leftBy(&rec, why) {
 			return errors.Join(err, errMovedOn)
 		}
 		bad := c.lost.Bytes
-		if err := c.gather(ctx, make([]byte, n), at); err != nil || c.lost.Bytes > bad {
+		if err := c.gather(ctx, b, at); err != nil || c.lost.Bytes > bad {
 			return err
 		}
 		c.faults = 0

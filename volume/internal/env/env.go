@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/lvm"
 )
@@ -90,6 +91,11 @@ type Options struct {
 	CopyRate uint64
 	// FSTypes are the filesystems that classes ask for; none: all supported ones.
 	FSTypes []string
+	// DRBD opens the DRBD of the kernel; nil: nothing can be replicated.
+	DRBD func() (drbd.Kernel, error)
+	// ReplicationSecret returns the shared secret with which replicated volumes connect after a restart of the machine; nil: they
+	// wait for a call that has it.
+	ReplicationSecret func() (string, error)
 	// FullPercent is the usage from which a filesystem counts as full; 0: never.
 	FullPercent int
 }

@@ -116,7 +116,7 @@ func (e *Eraser) Reserve(t *gpt.Table) (release func()) {
 		if !ok {
 			continue
 		}
-		end := p.Start + room.Size + place.Overhead(g.Volume.LUKSUUID)
+		end := p.Start + room.Size + place.OverheadOf(&g.Volume)
 		if old, there := t.Find(partitions.MoveOf(r).From.Partition); there && old.Start > p.Start {
 			keep(old, end)
 			end = old.Start

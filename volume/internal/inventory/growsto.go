@@ -53,5 +53,5 @@ func (s PlacementView) partitionGrowsTo(v *drivebay.Volume, d *drivebay.Drive, p
 			have += f.Size()
 		}
 	}
-	return have - min(have, place.Overhead(v.LUKSUUID))
+	return have - min(have, place.OverheadOf(v))
 }

@@ -81,7 +81,7 @@ func (s PlacementView) planNeighbor(v *drivebay.Volume, size uint64) (RoomPlan, 
 	}
 	s.records = append(slices.Clone(s.records), &drivebay.VolumeRecord{Volume: r.Volume, Work: &drivebay.Work{Op: drivebay.WorkMove,
 		Move: &drivebay.Move{From: r.Volume.Location, Growth: &drivebay.Growth{Volume: v.ID, Size: size}}}})
-	plan, err := s.planMove(r, (next.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB-place.Overhead(r.Volume.LUKSUUID))
+	plan, err := s.planMove(r, (next.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB-place.OverheadOf(&r.Volume))
 	if err != nil {
 		return plan, fmt.Errorf("behind it %w", err)
 	}
@@ -157,7 +157,7 @@ func (s PlacementView) keptFree(drive string, parts []partitions.Part) (out []pl
 			continue
 		}
 		if p, ok := partitions.Instanced(parts, ledger.PartitionName(g.Volume.ID), g.Volume.Location.Partition); ok {
-			out = append(out, place.Span{Start: p.Start, End: p.Start + room.Size + place.Overhead(g.Volume.LUKSUUID)})
+			out = append(out, place.Span{Start: p.Start, End: p.Start + room.Size + place.OverheadOf(&g.Volume)})
 		}
 	}
 	return out

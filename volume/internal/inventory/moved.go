@@ -7,9 +7,12 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 )
 
-// UsedAt returns where the volume is in use.
+// UsedAt returns where the volume is in use. A replicated volume always is: DRBD has its piece open.
 func UsedAt(v *drivebay.Volume) string {
 	at := ""
+	if v.Replication != nil {
+		at = "replicated to " + v.Replication.Peer.String()
+	}
 	for _, p := range v.Publications {
 		if !p.Staging {
 			return "published at " + p.Path

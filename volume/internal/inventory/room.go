@@ -19,7 +19,7 @@ import (
 
 // SizeOfWork returns the size of a volume's piece of the drive after the current work.
 func SizeOfWork(r *drivebay.VolumeRecord) uint64 {
-	return r.Work.Size + place.Overhead(r.Volume.LUKSUUID)
+	return r.Work.Size + place.OverheadOf(&r.Volume)
 }
 
 // PlacementView is the state from which places are chosen.

@@ -24,7 +24,7 @@ func (s PlacementView) RoomToLeave(v *drivebay.Volume, from string) (to string, 
 	if !ok {
 		return "", fmt.Errorf("its partition is not listed: %w", drivebay.ErrPending)
 	}
-	size := (p.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB - place.Overhead(v.LUKSUUID)
+	size := (p.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB - place.OverheadOf(v)
 	at, err := s.Choose(ClassOf(v), size, map[string]bool{from: true})
 	if err != nil {
 		return "", fmt.Errorf("no other drive of its class has room for it: %w", err)

@@ -237,7 +237,7 @@ func (e *Inventory) whyHidden(ctx context.Context, d *drivebay.Drive) string {
 	for _, p := range table {
 		_, whole := ledger.Types[p.Type]
 		if whole && !e.Instances.Recorded(ledger.IDOfPartition(p.Name)) || p.Type == ledger.TypePV && !e.blankRange(ctx, d, p) && !e.hasLeft(ctx, d, p.Start, p.Size) {
-			return fmt.Sprintf("the kernel does not have partition %d of its table", p.Number)
+			return fmt.Sprintf("the kernel does not have partition %d of its table (`partx --update` on its device reads the table again)", p.Number)
 		}
 	}
 	return ""

@@ -16,16 +16,16 @@ import (
 // the record names. Of an encrypted volume it opens the plain device. With alone, nothing else
 // may have it open.
 func (e *Crypt) OnDevice(ctx context.Context, v *drivebay.Volume, alone bool, f func(context.Context, host.Disk) error) error {
-	return e.on(ctx, v, e.Device.Stack(v), alone, f)
+	return e.On(ctx, v, e.Device.Stack(v), alone, f)
 }
 
 // OnPiece is OnDevice for the volume's piece of the drive.
 func (e *Crypt) OnPiece(ctx context.Context, v *drivebay.Volume, alone bool, f func(context.Context, host.Disk) error) error {
-	return e.on(ctx, v, e.Device.Stack(v).Piece(), alone, f)
+	return e.On(ctx, v, e.Device.Stack(v).Piece(), alone, f)
 }
 
-// on is OnDevice for the highest of some layers.
-func (e *Crypt) on(ctx context.Context, v *drivebay.Volume, s device.Stack, alone bool, f func(context.Context, host.Disk) error) error {
+// On is OnDevice for the highest of some layers.
+func (e *Crypt) On(ctx context.Context, v *drivebay.Volume, s device.Stack, alone bool, f func(context.Context, host.Disk) error) error {
 	if err := e.Device.MayWrite(v.Location.Drives...); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (e *Crypt) on(ctx context.Context, v *drivebay.Volume, s device.Stack, alon
 	return e.Erase.OnDisk(ctx, lane, t, f)
 }
 
-// lookAt is on for reading: it needs no claim.
+// lookAt is On for reading: it needs no claim.
 func (e *Crypt) lookAt(ctx context.Context, v *drivebay.Volume, s device.Stack, f func(context.Context, host.Disk) error) error {
 	lane, t, err := targetOf(ctx, v, s)
 	if err != nil {

@@ -70,10 +70,13 @@ func (e *Crypt) AdoptHeader(ctx context.Context, v *drivebay.Volume) (why string
 }
 
 // proveHeader returns an error unless the disk has the recorded header.
-func (e *Crypt) proveHeader(disk io.ReaderAt, v *drivebay.Volume) error {
+func (e *Crypt) proveHeader(disk host.Disk, v *drivebay.Volume) error {
+	if err := device.RefuseReplicated(disk, ""); err != nil {
+		return err
+	}
 	is, err := readHeader(disk)
-	if err == nil && is.uuid != v.LUKSUUID {
-		err = fmt.Errorf("%w: its LUKS header should be %s, and is %s", drivebay.ErrRefused, v.LUKSUUID, is.uuid)
+	if err == nil && is.uuid != v.LUKSUUID { // its copy would replace another header, without which the data are lost
+		return fmt.Errorf("%w: its LUKS header should be %s, and is %s", drivebay.ErrRefused, v.LUKSUUID, is.uuid)
 	}
 	if err != nil && e.copyOf(v) != nil {
 		err = fmt.Errorf("%w; cryptsetup luksHeaderRestore puts it back from its copy, %s", err, e.headerFile(v))

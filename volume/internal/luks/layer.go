@@ -143,7 +143,7 @@ func (l *layer) loseKeys(ctx context.Context, there func(context.Context) (bool,
 	if is, err := there(ctx); err != nil || !is {
 		return err
 	}
-	return l.e.on(ctx, l.v, l.below, true, func(ctx context.Context, disk host.Disk) error {
+	return l.e.On(ctx, l.v, l.below, true, func(ctx context.Context, disk host.Disk) error {
 		n := min(partitions.LUKSHeader, disk.Size())
 		if l.v.Location.Kind == drivebay.LocationThin {
 			if err := disk.Discard(ctx, 0, n); err != nil && !errors.Is(err, host.ErrUnsupported) {

@@ -130,10 +130,10 @@ func (e *Crypt) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) steps.St
 			if err != nil {
 				return err
 			}
-			if err := e.on(ctx, v, e.below(v), true, erase.ClearMarks); err != nil {
+			if err := e.On(ctx, v, e.below(v), true, erase.ClearMarks); err != nil {
 				return err
 			}
-			return e.on(ctx, v, e.below(v), false, func(ctx context.Context, disk host.Disk) error {
+			return e.On(ctx, v, e.below(v), false, func(ctx context.Context, disk host.Disk) error {
 				if c := content.Detect(disk, disk.Size(), disk.BlockSize()); c.Kind != drivebay.ContentBlank {
 					return fmt.Errorf("%w: it is not blank: %s", drivebay.ErrRefused, erase.CannotBlank(c))
 				}
@@ -175,7 +175,7 @@ func (e *Crypt) overwrite(ctx context.Context, v *drivebay.Volume, s device.Stac
 				return err
 			}
 		}
-		err := e.on(ctx, v, s, from == 0, func(ctx context.Context, disk host.Disk) error {
+		err := e.On(ctx, v, s, from == 0, func(ctx context.Context, disk host.Disk) error {
 			if to > disk.Size() {
 				return fmt.Errorf("%w: the device has %s, smaller than the %s to write", drivebay.ErrRefused, partitions.SizeText(disk.Size()), partitions.SizeText(to))
 			}

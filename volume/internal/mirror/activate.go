@@ -39,8 +39,11 @@ func (e *Mirrors) Activate(ctx context.Context, v *drivebay.Volume) (mounttable.
 	return e.Device.Device(v)
 }
 
-// Deactivate removes the device of a logical volume.
+// Deactivate removes the device of a logical volume, unless a layer above it stays open.
 func (e *Mirrors) Deactivate(ctx context.Context, v *drivebay.Volume) error {
+	if e.Device.StaysOpen(v) {
+		return nil
+	}
 	mirror := v.Location.Kind == drivebay.LocationMirror
 	if mirror {
 		x := e.Groups.LVMNow()

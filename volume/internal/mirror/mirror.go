@@ -188,7 +188,7 @@ func (e *Mirrors) BothLegs(ctx context.Context, v *drivebay.Volume, size uint64)
 		return err
 	}
 	g := r.Group(v.Location.VG)
-	if lv := partitions.LVOf(r, v.Location); lv != nil && lv.Size >= size+place.Overhead(v.LUKSUUID) {
+	if lv := partitions.LVOf(r, v.Location); lv != nil && lv.Size >= size+place.OverheadOf(v) {
 		return nil
 	}
 	alone, err := e.sourceNow(ctx, v)

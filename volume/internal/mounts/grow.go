@@ -65,7 +65,7 @@ func (s *MountState) Grown(ctx context.Context, at MountPath) error {
 				return err
 			}
 			defer disk.Close()
-			size, err := fsSize(disk, s.V.FSType)
+			size, err := device.FilesystemSize(disk, s.V.FSType)
 			due = err == nil && size+tail <= disk.Size()
 			return err
 		})

@@ -2,6 +2,7 @@ package mounts
 
 import (
 	"context"
+	"errors"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/device"
@@ -26,7 +27,10 @@ func (s *MountState) OpenLayers(ctx context.Context, at MountPath, secrets drive
 		return err
 	}
 	s.D = d
-	return s.growLayers(ctx, o)
+	if err := s.growLayers(ctx, o); !errors.Is(err, drivebay.ErrPending) {
+		return err
+	}
+	return nil // a layer that cannot grow yet can be used as it is
 }
 
 // growLayers grows the layers above the piece of a volume to the size of the piece, and then the layers

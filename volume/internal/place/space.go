@@ -19,6 +19,15 @@ func Overhead(encrypted string) uint64 {
 	return partitions.LUKSHeader
 }
 
+// OverheadOf returns what the piece of a volume has beyond the volume's size.
+func OverheadOf(v *drivebay.Volume) uint64 {
+	n := Overhead(v.LUKSUUID)
+	if v.Replication != nil {
+		n += v.Replication.Room
+	}
+	return n
+}
+
 // FreeSpans returns the ranges of a drive without a partition. The first MiB stays free
 // of partitions, and the end has the GPT's backup: a header and 128 entries of 128 bytes
 // (UEFI 2.10, 5.3.1).

@@ -333,5 +333,8 @@ func Whole(v *drivebay.Volume) error {
 	if v.AwaitsKey {
 		return fmt.Errorf("volume %s: %w: it is empty: it is encrypted when it is staged first", v.ID, drivebay.ErrRefused)
 	}
+	if v.Replication != nil {
+		return fmt.Errorf("volume %s: %w: it is replicated: a copy would have the metadata of its replication", v.ID, drivebay.ErrNoSupport)
+	}
 	return nil
 }

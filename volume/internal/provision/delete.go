@@ -45,7 +45,7 @@ func isHalfMade(v *drivebay.Volume) bool {
 
 // MayRemove refuses a volume that the record or the kernel shows as in use.
 func (e *Provisioner) MayRemove(ctx context.Context, v *drivebay.Volume) error {
-	if v.Rest() != drivebay.CSICreated {
+	if v.Rest() != drivebay.CSICreated || v.Replication != nil && !v.Replication.Ended {
 		return fmt.Errorf("%w: it is %s", drivebay.ErrBusy, cmp.Or(inventory.UsedAt(v), "staged or published"))
 	}
 	mounts, err := e.Mounts.Mounted(ctx, v)

@@ -58,7 +58,7 @@ func (e *Provisioner) makeVolume(rec *drivebay.VolumeRecord) ([]lvm.Step, error)
 	if err != nil {
 		return nil, err
 	}
-	lv := lvm.Volume{Group: v.Location.VG, Name: v.Location.LV, Size: v.Size + place.Overhead(v.LUKSUUID), Tags: t}
+	lv := lvm.Volume{Group: v.Location.VG, Name: v.Location.LV, Size: v.Size + place.OverheadOf(v), Tags: t}
 	switch {
 	case v.Source != (drivebay.Source{}):
 		origin, err := e.originOf(v.Source)

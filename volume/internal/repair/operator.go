@@ -99,6 +99,9 @@ func (e *Repairer) ClearVolume(ctx context.Context, id string) error {
 			if r.Volume, err = r.Volume.Moved(drivebay.CSIClear); err == nil && partitions.MoveOf(r) == nil {
 				r.Work = nil
 			}
+			if !r.Volume.Replicated() { // its growth was given up
+				r.Volume.Replication = nil
+			}
 			return err
 		})
 		if err == nil && v.Lost != nil {

@@ -34,7 +34,7 @@ func (e *Snapshotter) PlaceSnapshot(id, name, volume string) error {
 	if err := errors.Join(provision.Whole(v), groups.RefuseMoving(v.Location)); err != nil {
 		return err
 	}
-	need := 2*v.Size + place.Overhead(v.LUKSUUID) // a snapshot may come to differ in every block
+	need := 2*v.Size + place.OverheadOf(v) // a snapshot may come to differ in every block
 	switch have, err := e.Inventory.PlacementView().GrowsTo(v); {
 	case err != nil:
 		return fmt.Errorf("free space of the pool: %w: %w", drivebay.ErrNoSpace, err)

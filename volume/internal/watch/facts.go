@@ -31,6 +31,8 @@ type Observations struct {
 	io       observedIO
 	layout   string // of its drives, where table and kernel differ
 	blocked  string // why it does not move
+
+	replication drivebay.ReplicationInfo
 }
 
 type observedFS struct {
@@ -59,6 +61,9 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 		k.lvm, k.lvmLate, k.blocked = e.Groups.LVMNow(), e.Groups.LVMLate(), e.Groups.BlockedMove(v.Location.VG)
 	} else {
 		k.blocked = e.Moves.Moves.Blocked(v.ID)
+	}
+	if v.Replicates() {
+		k.replication = e.Replications.Of(v.ID)
 	}
 	m := e.Mounts.Counters.Of(v.ID).Read()
 	k.io = observedIO{frozen: m.Waiting(e.Machine.Now()), readError: m.ReadError}
@@ -171,6 +176,9 @@ func fsErrors(k *drivebay.Kernel, name string) uint64 {
 func (e *Watcher) FactsOf(k Observations, s *drivebay.Snapshot) drivebay.Facts {
 	v := k.Record.Volume
 	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, MoveBlocked: k.blocked, LV: e.Groups.LVFacts(&v), Mount: k.Mounts}
+	if k.replication != (drivebay.ReplicationInfo{}) {
+		f.Replication = &k.replication
+	}
 	for _, id := range v.Location.Drives {
 		if d, ok := steps.DriveOf(s, id); ok {
 			f.Drives = append(f.Drives, *d)

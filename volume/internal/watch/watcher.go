@@ -36,4 +36,6 @@ type Watcher struct {
 	seenDrives map[string]*seenDrive
 	seenSeq    uint64 // of the drive snapshot that seenDrives is from
 	Views      map[string]*ShownVolume
+
+	Replications Replications
 }

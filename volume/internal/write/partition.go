@@ -54,7 +54,7 @@ func (n Entry) setAttributes(p *gpt.Partition) {
 // OfVolume returns the table entry of a volume.
 func OfVolume(r *drivebay.VolumeRecord) Entry {
 	v := &r.Volume
-	return Entry{Drive: v.Location.Drives[0], Guid: v.Location.Partition, Name: ledger.PartitionName(v.ID), Kind: ledger.TypeMaking, size: v.Size + place.Overhead(v.LUKSUUID), owner: v.ID, attributes: partitions.AttributesOf(v)}
+	return Entry{Drive: v.Location.Drives[0], Guid: v.Location.Partition, Name: ledger.PartitionName(v.ID), Kind: ledger.TypeMaking, size: v.Size + place.OverheadOf(v), owner: v.ID, attributes: partitions.AttributesOf(v)}
 }
 
 // EntryOfPV returns the table entry of a physical volume.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/copies"
 	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/erase"
@@ -56,7 +57,7 @@ func (e *Writer) ReadOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 		return nil, fmt.Errorf("drive %s (%s): %w: %s", d.ID, d.Name, drivebay.ErrRefused, why)
 	}
 	c := content.DetectDrive(disk, disk.Size(), disk.BlockSize())
-	if why := drivebay.CopyOf(d.ID, c, e.Drives.Snapshot().Drives); why != "" {
+	if why := copies.Of(d.ID, c, e.Drives.Snapshot().Drives); why != "" {
 		return refuse(why)
 	}
 	switch {

@@ -21,15 +21,15 @@ import (
 func Command(api *string, out io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ui", Short: "Show the drives in a browser", Args: cobra.NoArgs,
-		Long: "Serves the page of the daemon on a port of this machine, and prints a link that can be opened once,\n" +
-			"within 10 minutes. The page shows the rack, why a drive has its health, and the steps of a\n" +
-			"replacement. It ends with this command. docs/page.md describes it.\n\n" +
+		Long: "Serves the page on a port of this machine, and prints a link that can be opened once, within\n" +
+			"10 minutes. The page shows the racks, why a drive has its health, and the steps of a replacement.\n" +
+			"It ends with this command. docs/page.md describes it.\n\n" +
 			"From another machine: choose a port, and forward it with `ssh -L 7411:127.0.0.1:7411 SERVER`.",
 		Example: "  drivebay ui\n  drivebay ui --port 7411",
 	}
 	port := cmd.Flags().Int("port", 0, "port of 127.0.0.1; 0: any that is free")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		f, err := Listen(cmd.Context(), *api, *port)
+		f, err := Listen(cmd.Context(), *api, cmd.CommandPath(), *port)
 		if err != nil {
 			return err
 		}
@@ -47,8 +47,8 @@ type Forward struct {
 	gate     *ui.Gate
 }
 
-// Listen opens a port of this machine before the unix socket of a daemon.
-func Listen(ctx context.Context, api string, port int) (*Forward, error) {
+// Listen opens a port of this machine before the unix socket of a daemon. command is what a person runs for another link.
+func Listen(ctx context.Context, api, command string, port int) (*Forward, error) {
 	socket, ok := strings.CutPrefix(api, "unix://")
 	if !ok {
 		return nil, fmt.Errorf("%s: the page is served on the unix socket of the daemon only: run `drivebay ui` on that machine", api)
@@ -63,7 +63,7 @@ func Listen(ctx context.Context, api string, port int) (*Forward, error) {
 	if err != nil {
 		return nil, fmt.Errorf("port %d: %w: choose another one with --port", port, err)
 	}
-	return &Forward{l, ui.NewGate(l.Addr().String(), time.Now, proxy(socket))}, nil
+	return &Forward{l, ui.NewGate(l.Addr().String(), command, time.Now, proxy(socket))}, nil
 }
 
 const dialTime = 2 * time.Second

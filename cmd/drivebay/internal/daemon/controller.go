@@ -5,8 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"strings"
+	"time"
 
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/clusterpage"
 	"github.com/drivebay/drivebay/csi"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/config"
@@ -36,9 +40,53 @@ func (d *daemon) control(ctx context.Context) error {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ended := make(chan error, 1)
+	page := func() error { return nil }
+	if d.config.Kubernetes.Page {
+		if page, err = d.clusterPage(ctx, c); err != nil {
+			l.Close()
+			return err
+		}
+	}
+	ended := make(chan error, 2)
 	go func() { ended <- server.Serve(ctx, l) }()
+	go func() { ended <- page() }()
 	err = c.Run(ctx)
 	cancel()
-	return errors.Join(err, <-ended)
+	return errors.Join(err, <-ended, <-ended)
+}
+
+// clusterPage opens the socket of the page of the cluster, and returns what serves it until ctx ends. The objects are read
+// when the page is first opened. Nothing else is served there: a program that reaches the socket reads with the rights of
+// the controller, and changes nothing.
+func (d *daemon) clusterPage(ctx context.Context, c *kube.Controller) (serve func() error, err error) {
+	objects, err := c.Objects()
+	if err != nil {
+		return nil, err
+	}
+	l, err := api.ListenUnix(config.SocketPath(d.config.API))
+	if err != nil {
+		return nil, fmt.Errorf("%w: choose another socket with --api unix:///path", err)
+	}
+	page := clusterpage.New(objects, d.opt.Version, time.Now(), ctx.Done())
+	srv := &http.Server{
+		ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 32 << 10,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !strings.HasPrefix(r.URL.Path, "/ui/") {
+				http.NotFound(w, r)
+				return
+			}
+			objects.Follow()
+			page.ServeHTTP(w, r)
+		}),
+	}
+	fmt.Fprintf(d.opt.Out, "  %-10s%s (`drivebay ui`)\n", "page", d.config.API)
+	return func() error {
+		defer objects.Close()
+		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
+		defer stop()
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	}, nil
 }

@@ -53,6 +53,7 @@ type daemon struct {
 	simClaim drivebay.Selectors // of the simulated machine's file; those of the configuration win
 	engine   *drivemgr.Manager
 	volumes  *volume.Engine // nil: the drives cannot be written to
+	replicas *replication   // nil with volumes
 	notices  *notify.Notifier
 	notify   notifier // of the service manager
 
@@ -115,12 +116,17 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d.engine = drivemgr.New(d.machine, st, d.options(d.config))
+	recorder, tick := d.newHistory(st)
+	opt := d.options(d.config)
+	opt.Past = recorder.Of
+	d.engine = drivemgr.New(d.machine, st, opt)
 	if d.volumes, err = d.makeVolumes(st); err != nil {
 		return errors.Join(err, st.Close())
 	}
+	if d.volumes != nil {
+		d.replicas = &replication{Engine: d.volumes, machine: d.machine, can: d.volumes.Replicates}
+	}
 	d.notices = d.newNotices()
-	recorder, tick := d.newHistory(st)
 	kubernetes, err := d.kubernetes()
 	if err != nil {
 		return errors.Join(err, st.Close())

@@ -51,7 +51,7 @@ func (p *pageSource) newest() []drivebay.Event {
 	return p.events
 }
 
-func (p *pageSource) state() any {
+func (p *pageSource) state() ui.State {
 	s := p.engine.Snapshot()
 	in := page.Input{
 		Input:   overview.Input{NotReady: p.engine.Unready(), Config: p.report.Load()},
@@ -66,5 +66,5 @@ func (p *pageSource) state() any {
 		in.Volumes, in.Unwritten = p.volumes.Volumes(), p.volumes.Unwritten()
 		in.Unread, _ = p.volumes.Unread()
 	}
-	return page.Of(in)
+	return ui.State{Head: page.Of(in)}
 }

@@ -55,7 +55,7 @@ func (d *daemon) csi() plugin {
 func (d *daemon) addons() plugin {
 	opt := addons.Options{Name: csi.Name, Version: d.opt.Version, Log: d.log, Latencies: &d.latencies}
 	if d.volumes != nil {
-		opt.Volumes = d.volumes
+		opt.Volumes, opt.Replication = d.volumes, d.replicas
 	}
 	return addons.New(d.engine, opt)
 }

@@ -12,6 +12,7 @@ import (
 	apidoc "github.com/drivebay/drivebay/docs/api"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/config"
+	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/history"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/metrics"
@@ -24,6 +25,7 @@ type Simulated interface {
 	host.Machine
 	Claim() string         // selectors of the drives that may be used for volumes
 	Handler() http.Handler // injects faults into the drives
+	DRBD() (drbd.Kernel, error)
 }
 
 // open opens the machine. For a simulated one it returns the handler that injects faults
@@ -57,6 +59,7 @@ func (d *daemon) makeVolumes(st volume.Store) (*volume.Engine, error) {
 		Throttle: d.config.Replacement.Throttle,
 		Headers:  filepath.Join(d.config.StateDir, "luks"), Heal: d.config.Healing.Policy == "safe",
 		CopyRate: d.config.Replacement.CopyRate, FullPercent: d.config.Volumes.FullPercent, FSTypes: d.config.Volumes.Filesystems,
+		DRBD: d.drbd(), ReplicationSecret: secretOf(d.config.Replication.SecretFile),
 	})
 }
 
@@ -79,7 +82,7 @@ func (d *daemon) edge(ctx context.Context, sim http.Handler, recorder *history.R
 		Log:     d.log,
 	}
 	if d.volumes != nil {
-		opt.Volumes, opt.Metrics = d.volumes, metrics.Handler(d.engine, d.volumes, d.counted(), d.opt.Version, d.opt.Commit)
+		opt.Volumes, opt.Replication, opt.Metrics = d.volumes, d.replicas, metrics.Handler(d.engine, d.volumes, d.counted(), d.opt.Version, d.opt.Commit)
 	}
 	server := api.New(d.engine, opt)
 	server.MountLocal("/ui/", d.newPage(ctx, opt.Version.Started))

@@ -92,7 +92,7 @@ func (d *demo) run(ctx context.Context, port int) (err error) {
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
-	forward, err := browser.Listen(ctx, d.address, port)
+	forward, err := browser.Listen(ctx, d.address, "drivebay demo", port)
 	if err != nil {
 		return err
 	}

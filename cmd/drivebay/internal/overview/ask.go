@@ -23,6 +23,7 @@ func Ask(ctx context.Context, client *api.Client) (st api.Status, in Input, err 
 		return st, in, err
 	}
 	in.NotReady, in.Unread, in.Unwritten, in.Config = st.Reasons, st.Unread, st.Unwritten, st.Config
+	in.Replication = st.Replication
 	if !st.Ready() { // it answers the other calls once the drives are listed; the reasons say what is missing
 		soon, cancel = context.WithTimeout(ctx, startingTime)
 		defer cancel()

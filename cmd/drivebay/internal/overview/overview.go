@@ -19,6 +19,8 @@ type Input struct {
 	// newest record is only in memory.
 	NotReady, Unread, Unwritten []string
 
+	Replication string // why the replicated volumes cannot be used; "": they can
+
 	Config *api.ConfigStatus // the configuration in force; nil: not known
 }
 
@@ -38,7 +40,8 @@ type Overview struct {
 
 // Item is one thing that is wrong, is done, or waits.
 type Item struct {
-	Kind    string  `json:"kind"` // drive, volume, daemon or machine
+	Kind    string  `json:"kind"`           // drive, volume, daemon or machine; of a cluster also node
+	Node    string  `json:"node,omitempty"` // of a cluster
 	ID      string  `json:"id,omitempty"`
 	Name    string  `json:"name,omitempty"` // of a drive, its kernel name
 	Bay     string  `json:"bay,omitempty"`
@@ -95,14 +98,45 @@ func Of(in Input) Overview {
 	}
 	b.found()
 	b.config()
-	worstFirst := func(a, b Item) int { return cmp.Compare(b.Verdict, a.Verdict) }
-	slices.SortStableFunc(out.Wrong, worstFirst)
-	slices.SortStableFunc(out.Waits, worstFirst)
-	for _, i := range out.Wrong {
-		out.Verdict = max(out.Verdict, i.Verdict)
-	}
-	out.Exit, out.Next = out.Verdict.Exit(), b.next()
+	out.conclude(worstFirst)
 	return *out
+}
+
+func worstFirst(a, b Item) int { return cmp.Compare(b.Verdict, a.Verdict) }
+
+// conclude puts what is worst first, and says how the whole is and what to do next.
+func (o *Overview) conclude(worstFirst func(a, b Item) int) {
+	slices.SortStableFunc(o.Wrong, worstFirst)
+	slices.SortStableFunc(o.Waits, worstFirst)
+	for _, i := range o.Wrong {
+		o.Verdict = max(o.Verdict, i.Verdict)
+	}
+	o.Exit, o.Next = o.Verdict.Exit(), o.next()
+}
+
+// Join makes the overview of a cluster out of those of its nodes, whose name is that of the machine.
+func Join(cluster string, nodes []Overview) Overview {
+	out := Overview{Machine: cluster, Wrong: []Item{}, Doing: []Item{}, Waits: []Item{}}
+	for _, n := range nodes {
+		add := func(to *[]Item, from []Item) {
+			for _, i := range from {
+				i.Node = n.Machine
+				*to = append(*to, i)
+			}
+		}
+		add(&out.Wrong, n.Wrong)
+		add(&out.Doing, n.Doing)
+		add(&out.Waits, n.Waits)
+		out.Verdict = max(out.Verdict, n.Verdict)
+	}
+	rank := func(i Item) int { // of the drives whose failure loses no data, those that are BAD before the others
+		if i.State == drivebay.HealthBad.String() {
+			return 0
+		}
+		return 1
+	}
+	out.conclude(func(a, b Item) int { return cmp.Or(worstFirst(a, b), cmp.Compare(rank(a), rank(b))) })
+	return out
 }
 
 type builder struct {
@@ -114,8 +148,8 @@ type builder struct {
 }
 
 // next returns what a person does first.
-func (b *builder) next() string {
-	for _, list := range [][]Item{b.out.Waits, b.out.Wrong, b.out.Doing} {
+func (o *Overview) next() string {
+	for _, list := range [][]Item{o.Waits, o.Wrong, o.Doing} {
 		for _, i := range list {
 			if i.Next != "" {
 				return i.Next
@@ -144,6 +178,9 @@ func (b *builder) daemon() {
 	}
 	if len(b.Unwritten) > 0 {
 		b.wrong(Item{Kind: "daemon", Verdict: Degraded, State: "NOT STORED", Text: "in memory only: the newest record of volume " + some(b.Unwritten, ", ")})
+	}
+	if b.Replication != "" {
+		b.wrong(Item{Kind: "machine", Verdict: AtRisk, State: "NO REPLICATION", Text: "replicated volumes cannot be used: " + b.Replication, Next: "`drivebay replication status` shows them"})
 	}
 	switch s := b.Drives; {
 	case s == nil && len(b.NotReady) == 0:

@@ -47,6 +47,7 @@ var verdictCases = []struct {
 	next string
 }{
 	{"nothing", func(in *Input) {}, Fine, nil, nil, nil, calm},
+	{"no DRBD", func(in *Input) { in.Replication = "replication: no drbdmeta" }, AtRisk, []string{"machine NO REPLICATION"}, nil, nil, "`drivebay replication status`"},
 	{"suspect", func(in *Input) { in.Drives.Drives[0].Health = drivebay.HealthSuspect }, Degraded,
 		[]string{"drive sd1, bay Slot 1 SUSPECT"}, nil, []string{"drive sd1, bay Slot 1 SUSPECT"}, "`drivebay selftest 1 long`"},
 	{"bad and empty", func(in *Input) { bad(&in.Drives.Drives[1]) }, Degraded,

@@ -214,7 +214,7 @@ func goneFrom(s *drivebay.Snapshot, b *drivebay.Bay) string {
 func driveOf(s *drivebay.Snapshot, d *drivebay.Drive) Drive {
 	step := overview.OfDrive(d)
 	out := Drive{
-		ID: d.ID, Name: d.Name, Bay: d.Slot.Bay, Serial: d.Serial, Model: strings.TrimSpace(d.Vendor + " " + d.Model), Size: render.Bytes(d.Size),
+		ID: d.ID, Name: d.Name, Bay: d.Slot.Bay, Serial: d.Serial, Model: modelOf(d), Size: render.Bytes(d.Size),
 		Kind: d.Type.String(), Health: d.Health.String(), Status: d.Status.String(), Usage: d.Usage.String(),
 		Cordoned: d.Cordoned, Claimed: d.Claim != nil, System: d.System, Temperature: d.Temperature, Hours: d.PowerOnHours,
 		Does: step.Does, Next: step.Next, Where: s.Where(d), Findings: d.Findings,
@@ -245,6 +245,8 @@ func driveOf(s *drivebay.Snapshot, d *drivebay.Drive) Drive {
 	out.Steps, out.Actions = stepsOf(s, d), actionsOf(s, d)
 	return out
 }
+
+func modelOf(d *drivebay.Drive) string { return strings.TrimSpace(d.Vendor + " " + d.Model) }
 
 func percent(p *drivebay.Progress) *int {
 	if p == nil || p.Total == 0 {

@@ -12,10 +12,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/clusterpage"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/kubectl"
 	"github.com/drivebay/drivebay/internal/api"
 	"github.com/drivebay/drivebay/internal/kube/cluster"
 	"github.com/spf13/cobra"
@@ -24,11 +26,10 @@ import (
 // Program is the name under which kubectl finds the program.
 const Program = "kubectl-drivebay"
 
-const command = "kubectl drivebay"
-
 // Plugin is one run of the plugin.
 type Plugin struct {
 	opt     cluster.Options
+	version string
 	address *string // of the daemon, which the commands ask
 	dir     string
 	cluster *cluster.Cluster
@@ -41,14 +42,7 @@ func New(program, version string) *Plugin {
 	if strings.TrimSuffix(filepath.Base(program), ".exe") != Program {
 		return nil
 	}
-	return &Plugin{opt: cluster.Options{UserAgent: Program + "/" + version, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}}
-}
-
-// served are the commands that work on a cluster, with those of their subcommands that do; nil: it has none.
-var served = map[string][]string{
-	"status": nil, "drives": nil, "volumes": nil, "tree": nil, "explain": nil, "replace": nil, "locate": nil, "events": nil, "heal": nil,
-	"claim": nil, "unclaim": nil, "cordon": nil, "uncordon": nil, "release": nil, "approve": nil, "cancel": nil, "accept": nil,
-	"drive": {"show"}, "volume": {"show", "move-before-use"}, "version": nil, "help": nil,
+	return &Plugin{version: version, opt: cluster.Options{UserAgent: Program + "/" + version, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}}
 }
 
 // unconnected are the commands that ask no cluster.
@@ -70,15 +64,15 @@ func (p *Plugin) Adapt(root *cobra.Command, address *string) {
 		return
 	}
 	p.address = address
-	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: command}
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: kubectl.Command}
 	root.Short, root.Long = "Monitor the drives and volumes of a Kubernetes cluster", long
 	f := root.PersistentFlags()
 	f.StringVar(&p.opt.Kubeconfig, "kubeconfig", "", "configuration of kubectl; empty: $KUBECONFIG, else ~/.kube/config")
 	f.StringVar(&p.opt.Context, "context", "", "context in the configuration of kubectl; empty: the current one")
 	f.StringVarP(&p.opt.Node, "node", "N", "", "only the drives and volumes of this node")
-	keep(root, func(c *cobra.Command) bool { _, ok := served[c.Name()]; return ok })
+	keep(root, func(c *cobra.Command) bool { _, ok := kubectl.Served[c.Name()]; return ok })
 	for _, c := range root.Commands() {
-		if subs := served[c.Name()]; subs != nil {
+		if subs := kubectl.Served[c.Name()]; subs != nil {
 			keep(c, func(c *cobra.Command) bool { return slices.Contains(subs, c.Name()) })
 		}
 		c.Example = examples(c.Example)
@@ -124,7 +118,7 @@ func examples(text string) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
 		if line != "" && !slices.ContainsFunc(own, func(flag string) bool { return strings.Contains(line, " --"+flag) }) {
-			out = append(out, strings.Replace(line, "drivebay ", command+" ", 1))
+			out = append(out, strings.Replace(line, "drivebay ", kubectl.Command+" ", 1))
 		}
 	}
 	return strings.Join(out, "\n")
@@ -150,6 +144,10 @@ func (p *Plugin) start(ctx context.Context, command string) (err error) {
 	}
 	server := api.New(p.cluster, api.Options{Volumes: p.cluster, Log: p.opt.Log})
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx)) // an interrupted command still asks
+	if command == "ui" {
+		p.cluster.Follow()
+		server.MountLocal("/ui/", clusterpage.New(p.cluster, p.version, time.Now(), ctx.Done()))
+	}
 	p.ended = make(chan error, 1)
 	go func() { p.ended <- server.Serve(ctx, l) }()
 	*p.address = "unix://" + socket
@@ -183,22 +181,8 @@ func (p *Plugin) Output(w io.Writer) io.Writer {
 
 type output struct{ io.Writer }
 
-var nodeCommand = func() *regexp.Regexp {
-	var all []string
-	for name, subs := range served {
-		if subs == nil {
-			all = append(all, name)
-		}
-		for _, sub := range subs {
-			all = append(all, name+" "+sub)
-		}
-	}
-	slices.Sort(all)
-	return regexp.MustCompile("`drivebay (" + strings.Join(all, "|") + ")\\b")
-}()
-
 func (o output) Write(b []byte) (int, error) {
-	if _, err := o.Writer.Write(nodeCommand.ReplaceAll(b, []byte("`"+command+" $1"))); err != nil {
+	if _, err := o.Writer.Write(kubectl.Words(b)); err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -71,7 +71,7 @@ func (m *Meter) Elapsed(label string) error {
 	now := m.sample(label, 0)
 	text := label
 	if since := now.Sub(m.begun).Round(time.Second); since > 0 {
-		text += "  for " + render.Span(since)
+		text += "  for " + drivebay.DurationText(since)
 	}
 	if m.TTY {
 		m.inPlace = true
@@ -150,5 +150,5 @@ func ends(left time.Duration) string {
 	if left = left.Round(time.Second); left <= 0 {
 		return ""
 	}
-	return ", done in " + render.Span(left)
+	return ", done in " + drivebay.DurationText(left)
 }

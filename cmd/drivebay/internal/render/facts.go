@@ -117,9 +117,9 @@ func ioSays(f *drivebay.IOFacts) string {
 		return notLooked
 	}
 	var l phrases
-	l.add(f.Frozen > 0, "no request completed for %s", Span(f.Frozen))
+	l.add(f.Frozen > 0, "no request completed for %s", drivebay.DurationText(f.Frozen))
 	l.add(f.Errors > 0, "%s in 24 h", count(int(f.Errors), "error", "errors"))
 	l.add(f.ReadError != "", "a read by drivebay failed: %s", f.ReadError)
-	l.add(f.Await > 0, "a request takes %s", Span(f.Await))
+	l.add(f.Await > 0, "a request takes %s", drivebay.DurationText(f.Await))
 	return l.or("nothing unusual")
 }

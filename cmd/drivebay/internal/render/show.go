@@ -166,7 +166,7 @@ func (s Style) findings(d *drivebay.Drive, list []drivebay.Finding) string {
 func (s Style) progress(p *drivebay.Progress) string {
 	text := fmt.Sprintf("%d %% of %s", p.Percent(), size(p.Total))
 	if left := p.End.Sub(s.Now); !p.End.IsZero() && left > 0 {
-		text += ", " + Span(left) + " remaining"
+		text += ", " + drivebay.DurationText(left) + " remaining"
 	}
 	return text
 }

@@ -34,28 +34,12 @@ func size(n uint64) string {
 	return Bytes(n)
 }
 
-// Span formats a duration in one unit.
-func Span(d time.Duration) string {
-	for _, u := range []struct {
-		length time.Duration
-		name   string
-	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}} {
-		if d >= 2*u.length {
-			return fmt.Sprintf("%d %s", d/u.length, u.name)
-		}
-	}
-	if d < time.Second && d > 0 {
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	}
-	return fmt.Sprintf("%d s", max(d, 0)/time.Second)
-}
-
 // ago formats a time, and how long ago it was.
 func (s Style) ago(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
-	return t.UTC().Format("2006-01-02 15:04:05Z") + " (" + Span(s.Now.Sub(t)) + " ago)"
+	return t.UTC().Format("2006-01-02 15:04:05Z") + " (" + drivebay.DurationText(s.Now.Sub(t)) + " ago)"
 }
 
 func number[T int | uint8 | uint16 | uint32 | uint64 | int64](n *T) string {

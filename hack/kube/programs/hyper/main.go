@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -23,7 +24,7 @@ import (
 
 func main() {
 	component := filepath.Base(os.Args[0])
-	if component == "hyper" {
+	if strings.HasPrefix(component, "hyper") { // with the version of Kubernetes
 		if len(os.Args) < 2 {
 			fmt.Fprintln(os.Stderr, "usage: hyper COMPONENT [ARGUMENTS]")
 			os.Exit(2)

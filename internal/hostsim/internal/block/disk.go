@@ -59,6 +59,11 @@ func (m *Devices) OpenDisk(ctx context.Context, dev string, alone bool) (host.Di
 	case alone && d.Busy():
 		return nil, fmt.Errorf("open %s alone: %w", dev, host.ErrBusy)
 	}
+	if driver, ok := d.Data.(interface{ MayOpen() error }); ok {
+		if err := driver.MayOpen(); err != nil {
+			return nil, fmt.Errorf("open %s: %w", dev, err)
+		}
+	}
 	m.fds.last++
 	h := &openDisk{dev: d, name: dev, fd: m.fds.last, alone: alone, by: writerOf(ctx)}
 	if m.fds.open == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/drivebay/drivebay/internal/hostsim/internal/sysfs"
 )
 
-// Mapped holds the device-mapper part of a device.
+// Mapped holds what a device on top of other devices has: of device-mapper, if it has a title.
 type Mapped struct {
 	dev    *Device
 	Volume *VolumeName // nil: not from LVM
@@ -34,8 +34,16 @@ func (m *Devices) MapDevice(x Mapped, data Backing, below []*Device) *Device {
 	for m.Blocks[fmt.Sprintf("dm-%d", minor)] != nil {
 		minor++
 	}
-	name := fmt.Sprintf("dm-%d", minor)
-	d := &Device{Entries: sysfs.Entries{Tree: m.Tree}, Devices: m, Name: name, Num: fmt.Sprintf("%d:%d", mapperMajor, minor), Dir: "sys/devices/virtual/block/" + name, Data: data, block: 512}
+	return m.mapDevice(x, fmt.Sprintf("dm-%d", minor), fmt.Sprintf("%d:%d", mapperMajor, minor), data, below)
+}
+
+// AddVirtual adds a device of another driver that has no disk of its own.
+func (m *Devices) AddVirtual(name, num string, data Backing) *Device {
+	return m.mapDevice(Mapped{}, name, num, data, nil)
+}
+
+func (m *Devices) mapDevice(x Mapped, name, num string, data Backing, below []*Device) *Device {
+	d := &Device{Entries: sysfs.Entries{Tree: m.Tree}, Devices: m, Name: name, Num: num, Dir: "sys/devices/virtual/block/" + name, Data: data, block: 512}
 	x.dev = d
 	d.Mapped = &x
 	m.Blocks[name] = d
@@ -82,7 +90,11 @@ func (d *Device) Unmap() {
 }
 
 func (d *Device) Event(action string) {
-	d.Devices.Uevent(action, "block", d.Dir, d.Name, map[string]string{"DEVTYPE": "disk", "DM_NAME": d.Mapped.Title})
+	env := map[string]string{"DEVTYPE": "disk"}
+	if title := d.Mapped.Title; title != "" {
+		env["DM_NAME"] = title
+	}
+	d.Devices.Uevent(action, "block", d.Dir, d.Name, env)
 }
 
 // showMapped adds the entries of a mapped device in sysfs, udev and /dev.
@@ -91,7 +103,6 @@ func (d *Device) showMapped() {
 	seq := d.Devices.NextSeq()
 	d.Files(d.Dir, "dev", d.Num+"\n", "range", "1\n", "ext_range", "1\n", "hidden", "0\n", "removable", "0\n", "alignment_offset", "0\n", "discard_alignment", "0\n",
 		"capability", "0\n", "diskseq", fmt.Sprintln(seq), "uevent", sysfs.DevUevent(d.Num, d.Name, "disk")+fmt.Sprintf("DISKSEQ=%d\n", seq),
-		"dm/name", title+"\n", "dm/uuid", d.Mapped.UUID+"\n", "dm/suspended", "0\n", "dm/rq_based_seq_io_merge_deadline", "0\n", "dm/use_blk_mq", "1\n",
 		"queue/logical_block_size", fmt.Sprintln(d.block), "queue/hw_sector_size", fmt.Sprintln(d.block), "queue/physical_block_size", "4096\n", "queue/rotational", "0\n",
 		"queue/zoned", "none\n", "queue/scheduler", "none\n", "queue/discard_max_bytes", "2199023255040\n", "queue/discard_granularity", "4096\n", "queue/read_ahead_kb", "128\n")
 	d.Live(d.Dir+"/size", func() string { return fmt.Sprintln(d.Length() / 512) })
@@ -108,14 +119,21 @@ func (d *Device) showMapped() {
 	d.Link(d.Dir+"/bdi", "sys/devices/virtual/bdi/"+d.Num)
 	d.File("sys/devices/virtual/bdi/"+d.Num+"/read_ahead_kb", "128\n")
 	d.File("dev/"+d.Name, "")
-	d.Link("dev/mapper/"+title, "dev/"+d.Name)
-	links := "S:mapper/" + title + "\n"
+	links := ""
+	if title != "" {
+		d.Files(d.Dir, "dm/name", title+"\n", "dm/uuid", d.Mapped.UUID+"\n", "dm/suspended", "0\n", "dm/rq_based_seq_io_merge_deadline", "0\n", "dm/use_blk_mq", "1\n")
+		d.Link("dev/mapper/"+title, "dev/"+d.Name)
+		links = "S:mapper/" + title + "\n"
+	}
 	if v != nil && v.Visible {
 		d.Link("dev/"+v.Group+"/"+v.Name, "dev/"+d.Name)
 		links += "S:" + v.Group + "/" + v.Name + "\n"
 	}
 	d.Live("run/udev/data/b"+d.Num, func() string {
-		lines := []string{"E:DM_NAME=" + title, "E:DM_UUID=" + d.Mapped.UUID}
+		var lines []string
+		if title != "" {
+			lines = []string{"E:DM_NAME=" + title, "E:DM_UUID=" + d.Mapped.UUID}
+		}
 		if v != nil {
 			lines = append(lines, "E:DM_VG_NAME="+v.Group, "E:DM_LV_NAME="+v.Name)
 		}

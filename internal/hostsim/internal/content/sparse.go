@@ -40,12 +40,12 @@ func (s *Sparse) Write(p []byte, off uint64) {
 // change writes bytes into one page.
 func (s *Sparse) change(number, at uint64, p []byte) {
 	old := s.pages[number]
-	blank := bytes.Equal(p, Zeros[:len(p)])
+	blank := bytes.Count(p, []byte{0}) == len(p)
 	if old == nil && blank {
 		return
 	}
 	pg := new(Page)
-	if old != nil {
+	if old != nil && len(p) < PageSize {
 		*pg = *old
 	}
 	copy(pg[at:], p)

@@ -67,7 +67,7 @@ func (x *mount) entry() host.Mount {
 	e.ID, e.Target = x.id, x.at
 	if x.fs != nil {
 		e.DevNum, e.FS, e.Source, e.Root = x.fs.num, x.fs.Kind, "/dev/"+x.fs.dev.Name, "/"+x.inner
-		if d := x.fs.dev; x.fs.Kind == "btrfs" && d.Mapped != nil { // Linux 6.13, fs/btrfs/volumes.c, get_canonical_dev_path
+		if d := x.fs.dev; x.fs.Kind == "btrfs" && d.Mapped != nil && d.Mapped.Title != "" { // Linux 6.13, fs/btrfs/volumes.c, get_canonical_dev_path
 			e.Source = "/dev/mapper/" + d.Mapped.Title
 		}
 	}

@@ -79,9 +79,10 @@ func (k *Kernel) NextBoot() {
 
 // Priorities of log lines (include/linux/kern_levels.h).
 const (
-	LevelErr  = 3
-	LevelWarn = 4
-	LevelInfo = 6
+	LevelAlert = 1
+	LevelErr   = 3
+	LevelWarn  = 4
+	LevelInfo  = 6
 )
 
 // Errors of system calls.

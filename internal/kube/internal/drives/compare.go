@@ -55,7 +55,7 @@ var statuses = pace.Status[v1alpha1.DriveStatus]{
 		if s.Node == "" {
 			return nil
 		}
-		return []any{s.ObservedGeneration, s.Requests}
+		return []any{s.ObservedGeneration, s.Requests, s.Usage}
 	},
 	WithoutNumbers: withoutNumbers,
 }

@@ -177,6 +177,7 @@ func TestUrgency(t *testing.T) {
 		"room":            {func(s *v1alpha1.DriveStatus) { s.Capacity.Total = 1 }, pace.Major},
 		"a request":       {func(s *v1alpha1.DriveStatus) { s.Requests = []v1alpha1.DriveRequest{{Field: "claim"}} }, pace.Now},
 		"a generation":    {func(s *v1alpha1.DriveStatus) { s.ObservedGeneration = 2 }, pace.Now},
+		"usage":           {func(s *v1alpha1.DriveStatus) { s.Usage = "RELEASED" }, pace.Now},
 		"the first write": {func(s *v1alpha1.DriveStatus) {}, pace.Now},
 	} {
 		was, want := base.DeepCopy(), base.DeepCopy()

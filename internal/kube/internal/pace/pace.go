@@ -28,7 +28,8 @@ const (
 
 // Status says how the statuses of a kind of objects are compared.
 type Status[S any] struct {
-	// Answer is what answers a request of the spec; nil: the status was never written.
+	// Answer is what answers a request of the spec and shows its progress, and what the API server checks requests against;
+	// nil: the status was never written. None of it flaps.
 	Answer func(*S) any
 	// WithoutNumbers returns a copy without the texts and numbers that change while nothing happens.
 	WithoutNumbers func(*S) *S

@@ -1,0 +1,68 @@
+package drbd
+
+import (
+	"fmt"
+
+	api "github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+)
+
+// contents are the bytes of a DRBD device: those of the disk below. A page that is written counts as different
+// until the peer has it.
+type contents struct {
+	s *System
+	*resource
+}
+
+func (c *contents) Length() uint64 { return c.bytes }
+
+// MayOpen refuses a secondary, to readers too (EMEDIUMTYPE of drbd_open).
+func (c *contents) MayOpen() error {
+	if c.role != api.RolePrimary {
+		return fmt.Errorf("wrong medium type: %w", host.ErrPermission)
+	}
+	return nil
+}
+
+func (c *contents) Ask(a block.Access) ([]*block.Drive, error) {
+	if err := c.MayOpen(); err != nil {
+		return nil, err
+	}
+	if c.below == nil {
+		return nil, host.ErrGone
+	}
+	return c.below.Ask(a)
+}
+
+// written sets the bits of a range.
+func (c *contents) written(off, n uint64) {
+	if n == 0 {
+		return
+	}
+	changed := false
+	for p := off / bitBytes; p <= (off+n-1)/bitBytes; p++ {
+		changed = changed || !c.out[p]
+		c.out[p] = true
+	}
+	if changed {
+		c.storeBitmap()
+	}
+}
+
+func (c *contents) Read(p []byte, off uint64) { c.below.Read(p, off) }
+
+func (c *contents) Write(p []byte, off uint64) error {
+	c.written(off, uint64(len(p)))
+	return c.below.Write(p, off)
+}
+
+func (c *contents) Zero(off, n uint64) error {
+	c.written(off, n)
+	return c.below.Zero(off, n)
+}
+
+// Discard is not passed on unless the peer can do it too.
+func (c *contents) Discard(uint64, uint64) error { return host.ErrUnsupported }
+
+func (c *contents) Written(off, n uint64) []uint64 { return c.below.Written(off, n) }

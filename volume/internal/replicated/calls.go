@@ -1,0 +1,164 @@
+package replicated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/internal/replication"
+	"github.com/drivebay/drivebay/volume/internal/device"
+)
+
+// View returns what the kernel says of a volume's replication; nil: it is not replicated.
+func (e *Devices) View(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) (*replication.View, error) {
+	if !v.Replicates() {
+		return nil, nil
+	}
+	// A demotion that was cut short has not recorded its role, and the peer is primary by now: the view shows the role of the kernel, so
+	// that the demotion can be repeated.
+	if err := e.attach(ctx, k, v, e.belowOf(v)); err != nil && !errors.Is(err, drbd.ErrTwoPrimaries) {
+		return nil, err
+	}
+	st, err := k.Status(ctx, v.Replication.Minor)
+	if err != nil {
+		return nil, fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
+	}
+	return &replication.View{Status: st, Conflict: e.seen.conflict(st, v.Replication.Conflict)}, nil
+}
+
+// Look is View for a caller that has not opened the kernel's DRBD.
+func (e *Devices) Look(ctx context.Context, v drivebay.Volume) (*replication.View, error) {
+	k, err := e.kernel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer k.Close()
+	return e.View(ctx, k, &v)
+}
+
+// Restore attaches a replicated volume after a restart, and connects it if the engine has the secret.
+func (e *Devices) Restore(ctx context.Context, id string) error {
+	rec, err := e.Ledger.Record(id)
+	if err == nil {
+		_, err = e.Look(ctx, rec.Volume)
+	}
+	if err == nil {
+		err = e.reconnect(ctx, rec.Volume)
+	}
+	return err
+}
+
+// belowOf returns the layers below the DRBD device.
+func (e *Devices) belowOf(v *drivebay.Volume) device.Stack { return e.Device.Stack(v).Piece() }
+
+// decide opens the kernel's DRBD and asks package replication. The caller closes the kernel.
+func (e *Replicator) decide(ctx context.Context, v *drivebay.Volume, c replication.Call) (drbd.Kernel, replication.Plan, error) {
+	if err := e.Device.MayChange(v.ID); err != nil {
+		return nil, 0, err
+	}
+	k, err := e.kernel(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	c.VolumeID, c.Exists = v.ID, true
+	if c.View, err = e.View(ctx, k, v); err == nil {
+		if r := v.Replication; r != nil && c.Verb != replication.Enable {
+			c.HoldsData = r.HoldsData
+		}
+		var plan replication.Plan
+		if plan, err = replication.Decide(c); err == nil {
+			return k, plan, nil
+		}
+	}
+	return nil, 0, errors.Join(err, k.Close())
+}
+
+func protocolOf(text string) drbd.Protocol {
+	if text == "A" {
+		return drbd.ProtocolA
+	}
+	return drbd.ProtocolC
+}
+
+// connect lets a volume connect to its peer, if it does not already. A side whose data have no generation of their own is
+// not connected.
+func (e *Devices) connect(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, secret drbd.Secret, discard bool) error {
+	r := v.Replication
+	st, err := k.Status(ctx, r.Minor)
+	switch {
+	case err != nil:
+		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
+	case st.State.Connection != drbd.StandAlone && !discard, secret == drbd.Secret{}:
+		return nil
+	case unused(st) && r.HoldsData:
+		return fmt.Errorf("volume %s: %w: its data have no generation of their own", v.ID, drivebay.ErrRefused)
+	case discard:
+		err = k.Disconnect(ctx, r.Local, r.Peer, true)
+	}
+	if err == nil {
+		err = k.Connect(ctx, resourceOf(v), drbd.Peer{Local: r.Local, Remote: r.Peer, Protocol: protocolOf(r.Protocol), Secret: secret, DiscardMyData: discard})
+	}
+	if err != nil {
+		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
+	}
+	return nil
+}
+
+// Promote makes a volume primary, and connects it if the call has the secret. Force declares its data to be the current ones.
+func (e *Replicator) Promote(ctx context.Context, v drivebay.Volume, force bool, secret drbd.Secret) error {
+	k, plan, err := e.decide(ctx, &v, replication.Call{Verb: replication.Promote, Force: force, Secret: true})
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	if plan == replication.BecomePrimary || plan == replication.BecomePrimaryByForce {
+		if err := k.Primary(ctx, v.Replication.Minor, plan == replication.BecomePrimaryByForce); err != nil {
+			return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
+		}
+	}
+	if err := e.change(&v, func(r *drivebay.Replication) { r.Primary, r.HoldsData = true, true }); err != nil {
+		return err
+	}
+	if err := e.identify(ctx, &v); err != nil {
+		return err
+	}
+	return e.connect(ctx, k, &v, secret, false)
+}
+
+// Demote makes a volume secondary. It must not be in use.
+func (e *Replicator) Demote(ctx context.Context, v drivebay.Volume, secret drbd.Secret) error {
+	k, plan, err := e.decide(ctx, &v, replication.Call{Verb: replication.Demote, Secret: true})
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	if v.Rest() != drivebay.CSICreated {
+		return fmt.Errorf("%w: it is in use: unstage it first", drivebay.ErrRefused)
+	}
+	if plan == replication.BecomeSecondary {
+		e.Watch.StopScrub(ctx, v.ID)
+		if err := e.onceClosed(ctx, func() error { return k.Secondary(ctx, v.Replication.Minor) }); err != nil {
+			return fmt.Errorf("volume %s: %w", v.ID, err)
+		}
+	}
+	if err := e.change(&v, func(r *drivebay.Replication) { r.Primary = false }); err != nil {
+		return err
+	}
+	return e.connect(ctx, k, &v, secret, false)
+}
+
+// Resync reconnects a secondary, and reports whether both sides have the same data. After a split brain, force gives up
+// the data of this side.
+func (e *Replicator) Resync(ctx context.Context, v drivebay.Volume, force bool, secret drbd.Secret) (ready bool, err error) {
+	k, plan, err := e.decide(ctx, &v, replication.Call{Verb: replication.Resync, Force: force, Secret: true})
+	if err != nil {
+		return false, err
+	}
+	defer k.Close()
+	if plan == replication.Nothing {
+		return true, nil
+	}
+	return false, e.connect(ctx, k, &v, secret, plan == replication.DiscardLocal)
+}

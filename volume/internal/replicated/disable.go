@@ -1,0 +1,182 @@
+package replicated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// Disable gives the plain volume back, with its data. It keeps the room that the metadata had. Where the copy from the peer is not
+// complete, or is known to be old, only the replication ends: the volume can be used when an operator accepts its data.
+func (e *Replicator) Disable(ctx context.Context, v drivebay.Volume) error {
+	if v.Replication == nil {
+		return nil
+	}
+	if v.Replication.Ended {
+		return e.DropEnded(ctx, v)
+	}
+	if !v.Replicated() { // nothing was written
+		return e.plain(&v)
+	}
+	if err := e.Device.MayChange(v.ID); err != nil {
+		return err
+	}
+	k, err := e.kernel(ctx)
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	if v.Rest() != drivebay.CSICreated {
+		return fmt.Errorf("%w: it is in use: unstage it first", drivebay.ErrRefused)
+	}
+	e.Watch.StopScrub(ctx, v.ID)
+	view, err := e.View(ctx, k, &v)
+	switch {
+	case errors.Is(err, drbd.ErrNoMetadata): // the call is repeated after they were wiped
+	case err != nil:
+		return err
+	case !view.Complete():
+		return e.end(ctx, k, &v)
+	}
+	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.takeDown(k, &v)}); err != nil {
+		return err
+	}
+	return e.strip(ctx, &v)
+}
+
+// strip wipes the metadata of a volume without a DRBD device, and records that it is a plain one.
+func (e *Devices) strip(ctx context.Context, v *drivebay.Volume) error {
+	// After a growth that was cut short, the metadata are at the end of the piece, and what is at the end that the record says
+	// is data by now, or they are still there.
+	d, err := e.belowOf(v).Ready(ctx)
+	if err == nil {
+		err = e.settle(ctx, v, e.belowOf(v), d.Size)
+	}
+	if err != nil && !errors.Is(err, drbd.ErrNoMetadata) {
+		return err
+	}
+	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.wipe(v)}); err != nil {
+		return err
+	}
+	// A copy from the peer has the filesystem or the encryption of the peer, which only a promotion has looked at. A piece without one is
+	// refused when the volume is staged.
+	if d, err = e.belowOf(v).Ready(ctx); err == nil {
+		err = e.identifyOn(ctx, v, d)
+	}
+	if err != nil && !errors.Is(err, drivebay.ErrRefused) {
+		return err
+	}
+	return e.plain(v)
+}
+
+// end takes the device of a volume down, and leaves its metadata.
+func (e *Replicator) end(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) error {
+	err := e.change(v, func(r *drivebay.Replication) { r.Ended, r.Primary, r.HoldsData = true, false, false })
+	if err != nil {
+		return err
+	}
+	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.takeDown(k, v)}); err != nil {
+		return err
+	}
+	e.seen.forget(v)
+	return nil
+}
+
+// Accept makes a plain volume of one whose replication has ended, with its data as they are.
+func (e *Replicator) Accept(ctx context.Context, v drivebay.Volume) error {
+	if err := e.Device.MayChange(v.ID); err != nil {
+		return err
+	}
+	if err := e.DropEnded(ctx, v); err != nil {
+		return err
+	}
+	return e.strip(ctx, &v)
+}
+
+// DropEnded takes down the device of a volume whose replication has ended, if a call that was cut short has left one: the peer
+// would go on to write to it.
+func (e *Devices) DropEnded(ctx context.Context, v drivebay.Volume) error {
+	if !v.Replicated() || !v.Replication.Ended {
+		return nil
+	}
+	k, err := e.loaded()
+	if errors.Is(err, drbd.ErrUnavailable) || errors.Is(err, drivebay.ErrNoSupport) {
+		return nil // then there is no device
+	}
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	st, err := k.Status(ctx, v.Replication.Minor)
+	if errors.Is(err, drbd.ErrNotFound) || err == nil && st.Resource != resourceOf(&v) {
+		return nil
+	}
+	if err == nil {
+		err = e.Steps.Run(ctx, v.ID, []steps.Step{e.takeDown(k, &v)})
+	}
+	return err
+}
+
+// takeDown is the step after which a volume has no DRBD device.
+func (e *Devices) takeDown(k drbd.Kernel, v *drivebay.Volume) steps.Step {
+	return steps.Step{
+		Name: "down",
+		Done: func(ctx context.Context) (bool, error) {
+			_, err := k.Status(ctx, v.Replication.Minor)
+			if errors.Is(err, drbd.ErrNotFound) {
+				return true, nil
+			}
+			return false, err
+		},
+		Do: func(ctx context.Context) error {
+			return e.onceClosed(ctx, func() error { return k.Down(ctx, resourceOf(v)) })
+		},
+	}
+}
+
+// wipe is the step after which a volume without a DRBD device has no metadata.
+func (e *Devices) wipe(v *drivebay.Volume) steps.Step {
+	at := func(ctx context.Context, f func(context.Context, host.Disk, uint64) error) error {
+		return e.LUKS.On(ctx, v, e.belowOf(v), true, func(ctx context.Context, disk host.Disk) error {
+			switch _, err := superblock(disk, v.Replication.Disk); {
+			case err == nil:
+				return f(ctx, disk, v.Replication.Disk)
+			case !errors.Is(err, drbd.ErrNoMetadata):
+				return err
+			}
+			return nil
+		})
+	}
+	return steps.Step{
+		Name: "wipe metadata",
+		Done: func(ctx context.Context) (bool, error) {
+			none := true
+			err := at(ctx, func(context.Context, host.Disk, uint64) error { none = false; return nil })
+			return err == nil && none, err
+		},
+		Do: func(ctx context.Context) error {
+			return at(ctx, func(ctx context.Context, disk host.Disk, end uint64) error {
+				n := drbd.MetadataBytes(end)
+				return errors.Join(disk.Zero(ctx, end-n, n), disk.Sync())
+			})
+		},
+	}
+}
+
+// plain records that a volume is not replicated any more.
+func (e *Devices) plain(v *drivebay.Volume) error {
+	rec, err := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) error {
+		r.Volume.Replication = nil
+		return nil
+	})
+	if err == nil {
+		e.seen.forget(v)
+		*v = rec.Volume
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package replicated
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
+	"github.com/drivebay/drivebay/volume/internal/steps"
+)
+
+// identify records the UUIDs of what the peer has sent: its filesystem or encryption has replaced the one that was made for
+// the volume here. Another kind of content than that of the volume is refused, and stays.
+func (e *Devices) identify(ctx context.Context, v *drivebay.Volume) error {
+	below, err := e.belowOf(v).State()
+	if err != nil {
+		return err
+	}
+	d, err := e.deviceOn(below, v)
+	if err != nil {
+		return err
+	}
+	return e.identifyOn(ctx, v, d)
+}
+
+// identifyOn is identify for what a device shows: the DRBD device, or the piece of a volume that has none any more.
+func (e *Devices) identifyOn(ctx context.Context, v *drivebay.Volume, d mounttable.Device) error {
+	want := v.FSType
+	switch {
+	case v.Encrypted():
+		want = "crypto_LUKS"
+	case !v.HasFilesystem():
+		return nil
+	}
+	found := ""
+	err := steps.Touch(ctx, e.Steps, v, steps.ProbeTime, func(ctx context.Context) error {
+		disk, err := e.Device.OpenSame(ctx, d, false)
+		if err != nil {
+			return err
+		}
+		defer disk.Close()
+		found, err = uuidOf(disk, want)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("volume %s: %w", v.ID, err)
+	}
+	if found == v.FSUUID && !v.Encrypted() || found == v.LUKSUUID && v.Encrypted() {
+		return nil
+	}
+	// The copy of the header that was replaced opens nothing any more: put back, it would replace that of the peer.
+	if v.Encrypted() {
+		if err := e.Device.Stack(v).Forget(); err != nil {
+			return err
+		}
+	}
+	rec, err := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) error {
+		if r.Volume.Encrypted() { // the filesystem in it is known when it is unlocked
+			r.Volume.LUKSUUID, r.Volume.FSUUID = found, ""
+		} else {
+			r.Volume.FSUUID = found
+		}
+		return nil
+	})
+	if err == nil {
+		*v = rec.Volume
+	}
+	return err
+}
+
+// uuidOf returns the UUID of the content of a kind.
+func uuidOf(disk host.Disk, format string) (string, error) {
+	c := content.Detect(disk, disk.Size(), disk.BlockSize())
+	for _, s := range c.Signatures {
+		if s.Partition == "" && s.Format == format && s.UUID != "" {
+			return s.UUID, nil
+		}
+	}
+	return "", fmt.Errorf("%w: the peer's volume has no %s on it", drivebay.ErrRefused, format)
+}

@@ -1,0 +1,161 @@
+package replicated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/device"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
+)
+
+// layer is the DRBD device of a volume.
+type layer struct {
+	e     *Devices
+	v     *drivebay.Volume
+	below device.Stack
+}
+
+// Layer returns the DRBD device of a volume; nil: it is not replicated.
+func (e *Devices) Layer(v *drivebay.Volume, below device.Stack) device.Layer {
+	if !v.Replicated() || v.Replication.Ended && v.CSIStatus == drivebay.CSIRemoving { // the removal works on the piece
+		return nil
+	}
+	return &layer{e, v, below}
+}
+
+func (l *layer) State() (mounttable.Device, error) {
+	d, err := l.below.State()
+	if err != nil {
+		return mounttable.Device{}, err
+	}
+	return l.e.deviceOn(d, l.v)
+}
+
+// Open attaches the disk, and gives it back the role of primary. A secondary is not opened, not to be read either: what it
+// shows changes below the reader.
+func (l *layer) Open(ctx context.Context, _ device.Opening) (mounttable.Device, error) {
+	if l.v.Replication.Ended {
+		return mounttable.Device{}, fmt.Errorf("volume %s: %w: %s", l.v.ID, drivebay.ErrRefused, Incomplete(l.v.ID))
+	}
+	if !l.v.Replication.Primary {
+		return mounttable.Device{}, fmt.Errorf("volume %s: %w: its replication is secondary here: promote it first", l.v.ID, drivebay.ErrRefused)
+	}
+	k, err := l.e.kernel(ctx)
+	if err != nil {
+		return mounttable.Device{}, err
+	}
+	defer k.Close()
+	if err := l.e.attach(ctx, k, l.v, l.below); err != nil {
+		return mounttable.Device{}, err
+	}
+	return l.State()
+}
+
+// Incomplete is why a volume cannot be used whose replication has ended too early, with the ways out.
+func Incomplete(id string) string {
+	return fmt.Sprintf("its replication ended before the copy from the peer was complete: enable it again with the role target, delete the volume, or use its data as they are after `drivebay volume accept-loss %s --yes`", id)
+}
+
+// Close does nothing: the peer gets the writes of the other side whether the volume is staged here or not.
+func (l *layer) Close(context.Context) error { return nil }
+
+// Stays means that the layers below stay open.
+func (l *layer) Stays() bool { _, err := l.State(); return err == nil }
+
+// attach makes the DRBD device of a volume appear, with the role that the record says. What is done is left as it is.
+func (e *Devices) attach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, below device.Stack) error {
+	r, name := v.Replication, resourceOf(v)
+	st, err := k.Status(ctx, r.Minor)
+	switch {
+	case err != nil && !errors.Is(err, drbd.ErrNotFound):
+		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
+	case err == nil && st.Resource != name:
+		return fmt.Errorf("volume %s: %w: DRBD minor %d belongs to resource %s", v.ID, drivebay.ErrRefused, r.Minor, st.Resource)
+	case err != nil || st.State.Disk == drbd.Diskless:
+		if err := errors.Join(k.NewResource(ctx, name), k.NewMinor(ctx, name, 0, r.Minor)); err != nil {
+			return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
+		}
+		if err := e.attachDisk(ctx, k, v, below); err != nil {
+			return fmt.Errorf("volume %s: attach its piece to DRBD: %w", v.ID, inOurWords(err))
+		}
+	}
+	if err := e.role(ctx, k, v); err != nil {
+		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
+	}
+	return nil
+}
+
+// attachDisk proves that the piece is the volume's, that nothing has it open, and that its metadata are at the end of the
+// piece, and attaches it. The disk stays open meanwhile, so that no other one gets its number.
+func (e *Devices) attachDisk(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, below device.Stack) error {
+	r := v.Replication
+	size := uint64(0)
+	err := e.LUKS.On(ctx, v, below, true, func(_ context.Context, disk host.Disk) error { // drbdmeta works on a disk in use
+		size = disk.Size()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = e.LUKS.On(ctx, v, below, false, func(ctx context.Context, disk host.Disk) error {
+		m, err := superblock(disk, size)
+		var moved []byte
+		if errors.Is(err, drbd.ErrNoMetadata) && r.Disk < size {
+			if m, err = superblock(disk, r.Disk); err == nil { // the growth ended before the kernel moved them
+				moved = drbd.MovedFrom(r.Disk)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if err := e.drbdmeta(ctx, r.Minor, moved, drbd.ApplyActivityLog(r.Minor, disk.Path())); err != nil {
+			return err
+		}
+		return k.Attach(ctx, r.Minor, drbd.Backing{Disk: disk.Path(), Bytes: min(drbd.DeviceFor(max(dataOf(v), m.Bytes)), deviceIn(size)), MaxResyncRate: r.MaxResyncRate})
+	})
+	if err != nil || size == r.Disk {
+		return err
+	}
+	return e.settle(ctx, v, below, size)
+}
+
+// deviceIn is the largest valid size of a device on a disk.
+func deviceIn(disk uint64) uint64 {
+	n := (disk - drbd.MetadataBytes(disk)) / 4096 * 4096
+	if !drbd.ValidSize(n) {
+		n -= 4096
+	}
+	return n
+}
+
+// role gives an attached device the role of the record. The side that holds the data gets a generation of its own
+// before it is connected for the first time: without one, the first peer that has one would replace them.
+func (e *Devices) role(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) error {
+	r := v.Replication
+	st, err := k.Status(ctx, r.Minor)
+	if err != nil {
+		return err
+	}
+	if unused(st) && r.HoldsData {
+		if err := k.Primary(ctx, r.Minor, true); err != nil {
+			return err
+		}
+		st.State.Role = drbd.RolePrimary
+	}
+	switch {
+	case r.Primary && st.State.Role != drbd.RolePrimary:
+		return k.Primary(ctx, r.Minor, false)
+	case !r.Primary && st.State.Role == drbd.RolePrimary:
+		return e.onceClosed(ctx, func() error { return k.Secondary(ctx, r.Minor) })
+	}
+	return nil
+}
+
+// unused reports whether the metadata were never in use.
+func unused(st drbd.Status) bool {
+	return st.Generations != nil && drbd.Metadata{Generations: drbd.Generations{Current: st.Generations.Current &^ 1}}.New()
+}

@@ -1,0 +1,187 @@
+package replicated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/internal/replication"
+	"github.com/drivebay/drivebay/volume/internal/inventory"
+	"github.com/drivebay/drivebay/volume/internal/watch"
+)
+
+// seen is what was seen of the kernel's DRBD. What has to outlive the daemon is in the records.
+type seen struct {
+	sync.Mutex
+	refused map[uint32]drivebay.ReplicationConflict // by minor: what the kernel's log said since the last connection
+	past    map[string]replication.Info             // by volume
+}
+
+// hear remembers why the device of a minor refused its peer.
+func (s *seen) hear(minor uint32, why drivebay.ReplicationConflict) {
+	s.Lock()
+	defer s.Unlock()
+	if s.refused == nil {
+		s.refused = map[uint32]drivebay.ReplicationConflict{}
+	}
+	s.refused[minor] = why
+}
+
+// conflict returns why a device refuses its peer, which the record or the kernel's log says. It ends with the next connection.
+func (s *seen) conflict(st drbd.Status, recorded drivebay.ReplicationConflict) drivebay.ReplicationConflict {
+	s.Lock()
+	defer s.Unlock()
+	heard, ok := s.refused[st.Minor]
+	switch {
+	case st.State.Connection >= drbd.Connected:
+		delete(s.refused, st.Minor)
+		return ""
+	case ok:
+		return heard
+	}
+	return recorded
+}
+
+// look adds one more look at a volume to what is known of its past.
+func (s *seen) look(v *drivebay.Volume, view replication.View, now time.Time) drivebay.ReplicationPast {
+	s.Lock()
+	defer s.Unlock()
+	if s.past == nil {
+		s.past = map[string]replication.Info{}
+	}
+	was, known := s.past[v.ID]
+	if !known {
+		was.ReplicationPast = v.Replication.Past
+	}
+	is := was.Observe(view, now)
+	s.past[v.ID] = is
+	return is.ReplicationPast
+}
+
+// forget ends what is known of a volume and its device: the minor may become another volume's.
+func (s *seen) forget(v *drivebay.Volume) {
+	s.Lock()
+	defer s.Unlock()
+	delete(s.refused, v.Replication.Minor)
+	delete(s.past, v.ID)
+}
+
+// Observer observes the replications of all volumes, and records what has to be known of them later.
+type Observer struct {
+	*Devices
+	Inventory *inventory.Inventory
+	Watch     *watch.Watcher
+
+	observing atomic.Bool
+}
+
+// Heard remembers that the kernel refused a peer, which it says in its log only. It reports whether a line says that.
+func (e *Observer) Heard(line string) bool {
+	minor, why, ok := drbd.RefusedIn(line)
+	if !ok {
+		return false
+	}
+	e.seen.hear(minor, map[drbd.Refusal]drivebay.ReplicationConflict{drbd.SplitBrain: drivebay.SplitBrain, drbd.Unrelated: drivebay.UnrelatedData}[why])
+	return true
+}
+
+// ObserveSoon asks the kernel for the state of every replicated volume. It does not wait: the kernel may wait for a disk.
+func (e *Observer) ObserveSoon() {
+	var ids []string
+	for _, r := range e.Ledger.All() {
+		if r.Volume.Replicates() {
+			ids = append(ids, r.Volume.ID)
+		}
+	}
+	if len(ids) == 0 || !e.observing.CompareAndSwap(false, true) {
+		return
+	}
+	e.Running.Go(func() {
+		defer e.observing.Store(false)
+		if e.observe(e.Ctx, ids) {
+			e.Inventory.ChangedNow()
+		}
+	})
+}
+
+// observe records what has changed, and reports whether anything is new.
+func (e *Observer) observe(ctx context.Context, ids []string) (news bool) {
+	all := map[string]drivebay.ReplicationInfo{}
+	k, err := e.loaded()
+	if err == nil {
+		defer k.Close()
+	}
+	for _, id := range ids {
+		rec, gone := e.Ledger.Record(id)
+		if gone != nil || !rec.Volume.Replicates() {
+			continue
+		}
+		info := e.ask(ctx, k, err, &rec.Volume)
+		if info.Status == drivebay.ReplicationHealthy {
+			info.LastSync = time.Time{} // it is now, at each look
+		}
+		all[id] = info
+	}
+	return e.Watch.Replications.Set(all)
+}
+
+// ask asks the kernel for the state of a volume, and attaches nothing. why: the kernel cannot be asked.
+func (e *Observer) ask(ctx context.Context, k drbd.Kernel, why error, v *drivebay.Volume) drivebay.ReplicationInfo {
+	var st drbd.Status
+	if why == nil {
+		st, why = k.Status(ctx, v.Replication.Minor)
+	}
+	switch {
+	case errors.Is(why, drbd.ErrNotFound):
+		return unattached(v, "the kernel has no device of it: its drive was not attached to DRBD")
+	case why != nil:
+		return unattached(v, why.Error())
+	}
+	return e.see(v, st)
+}
+
+// see judges the state of a volume, and records what is to be known of it later: a conflict, and when both sides had the same
+// data. While they have, nothing is recorded.
+func (e *Observer) see(v *drivebay.Volume, st drbd.Status) drivebay.ReplicationInfo {
+	view := replication.View{Status: st, Conflict: e.seen.conflict(st, v.Replication.Conflict)}
+	verdict, why := replication.Judge(view)
+	now := e.seen.look(v, view, e.Machine.Now())
+	recorded := v.Replication.Past
+	parted := verdict != replication.Ready && now.LastSync != recorded.LastSync
+	if parted || now.Bytes != recorded.Bytes || now.Duration != recorded.Duration || view.Conflict != v.Replication.Conflict {
+		err := e.change(v, func(r *drivebay.Replication) { r.Past, r.Conflict = now, view.Conflict })
+		if err != nil && !errors.Is(err, drivebay.ErrNotFound) { // it was disabled meanwhile
+			e.Log.Warn("the state of a replication was not recorded", "op", "replication", "volume", v.ID, "err", err)
+		}
+	}
+	info := drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: st.State.Role == drbd.RolePrimary, State: verdict.String(), Message: why,
+		Connected: st.State.Connection >= drbd.Connected, OutOfSync: st.OutOfSync, Conflict: view.Conflict, ReplicationPast: now}
+	switch verdict {
+	case replication.Ready:
+		info.Status = drivebay.ReplicationHealthy
+	case replication.SplitBrain:
+		info.Status = drivebay.ReplicationError
+	}
+	return info
+}
+
+// Info returns how well a volume is replicated. ErrRefused: it is not.
+func (e *Observer) Info(ctx context.Context, v drivebay.Volume) (drivebay.ReplicationInfo, error) {
+	if !v.Replicates() {
+		return drivebay.ReplicationInfo{}, fmt.Errorf("volume %s: replication: %w: it is not enabled", v.ID, drivebay.ErrRefused)
+	}
+	k, err := e.loaded()
+	if err == nil {
+		defer k.Close()
+	}
+	return e.ask(ctx, k, err, &v), nil
+}
+
+func unattached(v *drivebay.Volume, why string) drivebay.ReplicationInfo {
+	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, State: "not attached", Message: why, ReplicationPast: v.Replication.Past}
+}

@@ -1,0 +1,32 @@
+package watch
+
+import (
+	"sync"
+
+	"github.com/drivebay/drivebay"
+)
+
+// Replications holds what the kernel said last of the replication of each volume. Package replicated writes it.
+type Replications struct {
+	mu sync.Mutex
+	of map[string]drivebay.ReplicationInfo
+}
+
+// Of returns what is known of a volume; a zero value: nothing.
+func (r *Replications) Of(id string) drivebay.ReplicationInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of[id]
+}
+
+// Set replaces what is known of all volumes, and reports whether it is something else.
+func (r *Replications) Set(all map[string]drivebay.ReplicationInfo) (news bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	news = len(all) != len(r.of)
+	for id, info := range all {
+		news = news || r.of[id] != info
+	}
+	r.of = all
+	return news
+}

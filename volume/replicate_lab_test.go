@@ -1,0 +1,177 @@
+//go:build lab && root
+
+package volume_test
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// loopSite is one of two volumes of a machine that replicate each other over its loopback.
+type loopSite struct {
+	*testing.T
+	e    *volume.Engine
+	v    drivebay.Volume
+	root string
+}
+
+func (s *loopSite) ok(errs ...error) {
+	s.Helper()
+	if err := errors.Join(errs...); err != nil {
+		out, _ := exec.Command("sh", "-c", "cat /proc/drbd; dmesg | grep -i drbd | tail -20").CombinedOutput()
+		s.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// done repeats a call while the engine attaches the volume, which it does by itself after its device went away.
+func (s *loopSite) done(call func() error) {
+	s.Helper()
+	err := call()
+	for end := time.Now().Add(30 * time.Second); errors.Is(err, drivebay.ErrPending) && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		err = call()
+	}
+	s.ok(err)
+}
+
+func (s *loopSite) staging() string { return filepath.Join(s.root, "staging-"+s.v.Name) }
+
+func (s *loopSite) stage(options ...string) error {
+	if err := os.MkdirAll(s.staging(), 0o755); err != nil {
+		return err
+	}
+	return s.e.StageVolume(s.Context(), drivebay.StageRequest{Volume: s.v.ID, Path: s.staging(), Access: drivebay.AccessMultiWriter, Options: options})
+}
+
+// use stages the volume, writes a file with its own name, and wants the files in have.
+func (s *loopSite) use(write string, have ...string) {
+	s.Helper()
+	s.done(func() error { return s.stage() })
+	if write != "" {
+		s.ok(os.WriteFile(filepath.Join(s.staging(), write), []byte(write), 0o600))
+	}
+	for _, name := range have {
+		if b, err := os.ReadFile(filepath.Join(s.staging(), name)); err != nil || string(b) != name {
+			s.Errorf("%s: file %s: %q %v", s.v.Name, name, b, err)
+		}
+	}
+	s.ok(s.e.UnstageVolume(s.Context(), s.v.ID, s.staging()))
+}
+
+func (s *loopSite) until(what string, is func(drbd.Status) bool) {
+	s.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		x, err := s.e.ReplicationView(s.Context(), s.v.ID)
+		s.ok(err)
+		if is(x.Status) {
+			return
+		}
+		if time.Now().After(end) {
+			s.Fatalf("%s: not %s: %+v", s.v.Name, what, x.Status)
+		}
+	}
+}
+
+// TestRootLabReplication runs what TestReplicationAlone and TestReplicationOfTwoSites run, on a kernel with DRBD.
+func TestRootLabReplication(t *testing.T) {
+	if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	rig, root := loopRig(t, 2), t.TempDir()
+	rig.roots = []string{root}
+	e, _, _ := rig.start(t)
+	ctx := t.Context()
+	portA, portB := netip.MustParseAddrPort("127.0.0.1:7800"), netip.MustParseAddrPort("127.0.0.1:7801")
+	sites := map[string]*loopSite{}
+	for _, name := range []string{"a", "b"} {
+		r := requests()["ext4 on a partition"]
+		r.Name, r.Size.Required = name, 32<<20
+		v, err := e.CreateVolume(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sites[name] = &loopSite{t, e, v, root}
+	}
+	a, b := sites["a"], sites["b"]
+	a.use("from-a")
+	b.use("lost-on-b")
+
+	a.ok(e.EnableReplication(ctx, replicateFrom(a.v, portA, portB, true)))
+	a.use("alone", "from-a")
+	b.ok(e.EnableReplication(ctx, replicateFrom(b.v, portB, portA, false)))
+	inSync := func(x drbd.Status) bool {
+		return x.State.Connection == drbd.Connected && x.State.Disk == drbd.UpToDate && x.State.PeerDisk == drbd.UpToDate
+	}
+	a.until("in sync", inSync)
+	a.ok(e.EnableReplication(ctx, replicateFrom(a.v, portA, portB, true)))
+
+	// A secondary is not mounted, not read-only either.
+	for _, options := range [][]string{nil, {"ro"}} {
+		if err := b.stage(options...); !errors.Is(err, drivebay.ErrRefused) {
+			t.Errorf("a secondary is staged with %q: %v", options, err)
+		}
+	}
+	if err := e.PromoteVolume(ctx, byForce(replicationOf(b.v))); !errors.Is(err, drivebay.ErrRefused) {
+		t.Errorf("two primaries: %v", err)
+	}
+	a.ok(a.stage())
+	if err := e.DemoteVolume(ctx, replicationOf(a.v)); !errors.Is(err, drivebay.ErrRefused) {
+		t.Errorf("demoted in use: %v", err)
+	}
+
+	// Both sides grow: the one that is not in use first.
+	for _, s := range []*loopSite{b, a} {
+		_, _, err := e.ExpandVolume(ctx, s.v.ID, drivebay.SizeRange{Required: 64 << 20})
+		s.ok(err)
+	}
+	a.until("in sync", inSync)
+	_, err := e.ExpandNode(ctx, a.v.ID, a.staging(), drivebay.SizeRange{}, nil)
+	a.ok(err, e.UnstageVolume(ctx, a.v.ID, a.staging()))
+	a.until("in sync after the growth", func(x drbd.Status) bool { return inSync(x) && x.Bytes >= 64<<20 })
+	b.until("in sync after the growth", func(x drbd.Status) bool { return inSync(x) && x.Bytes >= 64<<20 })
+	for _, s := range []*loopSite{a, b} {
+		view, _ := e.Volumes().Get(s.v.ID)
+		if view.Replication.Disk < 64<<20 {
+			t.Errorf("%s: the metadata are recorded at %d", s.v.Name, view.Replication.Disk)
+		}
+	}
+
+	// Failover, and back by a restart of DRBD without the daemon's knowledge.
+	a.ok(e.DemoteVolume(ctx, replicationOf(a.v)))
+	b.until("alone", func(x drbd.Status) bool { return x.State.Peer == drbd.RoleSecondary })
+	b.ok(e.PromoteVolume(ctx, replicationOf(b.v)))
+	b.use("from-b", "from-a", "alone")
+	if ready, err := e.ResyncVolume(ctx, replicationOf(a.v)); err != nil || !ready {
+		t.Errorf("resync of the side that was demoted: %v %v", ready, err)
+	}
+	k, err := drbd.OpenKernel()
+	a.ok(err)
+	for _, s := range []*loopSite{a, b} {
+		err := k.Down(ctx, "drivebay-"+s.v.ID)
+		for end := time.Now().Add(10 * time.Second); errors.Is(err, drbd.ErrInUse) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // udev looks at it
+			err = k.Down(ctx, "drivebay-"+s.v.ID)
+		}
+		s.ok(err)
+	}
+	a.ok(k.Close())
+	b.use("again", "from-a", "alone", "from-b")
+
+	// The plain volumes come back.
+	for _, s := range []*loopSite{a, b} {
+		for range 2 {
+			s.done(func() error { return e.DisableReplication(ctx, replicationOf(s.v)) })
+		}
+	}
+	b.use("plain", "from-a", "alone", "from-b", "again")
+	for _, s := range []*loopSite{a, b} {
+		s.done(func() error { return e.DeleteVolume(ctx, s.v.ID) })
+	}
+}
