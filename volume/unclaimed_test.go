@@ -71,6 +71,7 @@ func TestUnclaimedIsUntouched(t *testing.T) {
 					s.Error("a drive was written to that is not claimed")
 				}
 				_ = s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveCancel, "")
+				time.Sleep(time.Minute) // the volume follows its drive, and is taken meanwhile
 				trim := func() {
 					if v.Mode == drivebay.ModeFS && v.LUKSUUID == "" {
 						_, err := s.e.Reclaim(s.Context(), drivebay.ReclaimRequest{Volume: v.ID})
