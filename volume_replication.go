@@ -10,12 +10,7 @@ import (
 type Replication struct {
 	// Minor is the number of the DRBD device, which no other volume of the machine has.
 	Minor uint32 `json:"minor"`
-	// Local and Peer are the addresses of the connection. The kernel needs ports of its own for each.
-	Local    netip.AddrPort `json:"local"`
-	Peer     netip.AddrPort `json:"peer"`
-	Protocol string         `json:"protocol"` // A or C
-	// MaxResyncRate limits the resynchronization, in KiB/s; 0: the kernel's default.
-	MaxResyncRate uint32 `json:"maxResyncRate,omitempty"`
+	ReplicationLink
 	// HoldsData is true if the volume had its data here when its replication was enabled, or was primary here since.
 	// Metadata that were never in use cannot defend data.
 	HoldsData bool `json:"holdsData,omitempty"`
@@ -34,6 +29,19 @@ type Replication struct {
 	Conflict ReplicationConflict `json:"conflict,omitempty"`
 	// Past is what was last known of both sides being in sync.
 	Past ReplicationPast `json:"past,omitzero"`
+}
+
+// ReplicationLink is how a volume is connected to that of its peer.
+type ReplicationLink struct {
+	// Local and Peer are the addresses of the connection. The kernel needs ports of its own for each.
+	Local    netip.AddrPort `json:"local"`
+	Peer     netip.AddrPort `json:"peer"`
+	Protocol string         `json:"protocol"` // A or C
+	// Pair is what the two volumes are called together; empty: the id of both, which follows from their name. The secret
+	// of their connection is made from it, so that volumes that are no pair do not connect.
+	Pair string `json:"pair,omitempty"`
+	// MaxResyncRate limits the resynchronization, in KiB/s; 0: the kernel's default.
+	MaxResyncRate uint32 `json:"maxResyncRate,omitempty"`
 }
 
 // ReplicationConflict is a relation of the data of two sides that only an operator can resolve.
@@ -67,10 +75,8 @@ const SecretReplication = "replicationSecret"
 
 // ReplicationRequest is what the replication of a volume is enabled with.
 type ReplicationRequest struct {
-	Volume        string
-	Local, Peer   netip.AddrPort
-	Protocol      string // A or C
-	MaxResyncRate uint32 // KiB/s; 0: the kernel's default
+	Volume string
+	ReplicationLink
 	// HoldsData: the data of this side are the volume. Else the peer's replace them.
 	HoldsData bool
 	Secrets   Secrets

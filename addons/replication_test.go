@@ -127,7 +127,7 @@ func TestReplicationErrors(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{parameters.Local + "=", parameters.Local + "=host:7800", parameters.Peer + "=10.0.0.2", parameters.Peer + "=10.0.0.1:7800", parameters.Peer + "=[fd00::1]:7800",
-		parameters.Protocol + "=B", parameters.Rate + "=fast", parameters.Rate + "=0", parameters.Role + "=", parameters.Role + "=both", parameters.Local + "=0.0.0.0:7800", parameters.Local + "=10.0.0.1:0"} {
+		parameters.Protocol + "=B", parameters.Pair + "=two words", parameters.Rate + "=fast", parameters.Rate + "=0", parameters.Role + "=", parameters.Role + "=both", parameters.Local + "=0.0.0.0:7800", parameters.Local + "=10.0.0.1:0"} {
 		r.want("enable with "+bad, r.calls(id, nil, classOf(bad), sharedSecret)["enable"](), codes.InvalidArgument)
 	}
 	r.want("enable in use", r.calls(id, nil, classOf(), sharedSecret)["enable"](), codes.FailedPrecondition)

@@ -104,14 +104,28 @@ func TestRootLabReplication(t *testing.T) {
 	a.use("from-a")
 	b.use("lost-on-b")
 
-	a.ok(e.EnableReplication(ctx, replicateFrom(a.v, portA, portB, true)))
+	fromA, toB := replicateFrom(a.v, portA, portB, true), replicateFrom(b.v, portB, portA, false)
+	fromA.Pair = "both"
+	a.ok(e.EnableReplication(ctx, fromA))
 	a.use("alone", "from-a")
-	b.ok(e.EnableReplication(ctx, replicateFrom(b.v, portB, portA, false)))
+
+	// Without the name of the pair, b is another volume: the kernel refuses the connection.
+	b.ok(e.EnableReplication(ctx, toB))
+	b.until("refused", func(x drbd.Status) bool {
+		if x.State.Connection >= drbd.Connected {
+			b.Fatalf("b is connected to another volume: %+v", x)
+		}
+		return x.State.Connection == drbd.StandAlone
+	})
+	b.ok(e.DisableReplication(ctx, replicationOf(b.v)))
+	toB.Pair = "both"
+	b.ok(e.EnableReplication(ctx, toB))
+	a.ok(e.EnableReplication(ctx, fromA))
 	inSync := func(x drbd.Status) bool {
 		return x.State.Connection == drbd.Connected && x.State.Disk == drbd.UpToDate && x.State.PeerDisk == drbd.UpToDate
 	}
 	a.until("in sync", inSync)
-	a.ok(e.EnableReplication(ctx, replicateFrom(a.v, portA, portB, true)))
+	a.ok(e.EnableReplication(ctx, fromA))
 
 	// A secondary is not mounted, not read-only either.
 	for _, options := range [][]string{nil, {"ro"}} {

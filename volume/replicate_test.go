@@ -24,7 +24,12 @@ var (
 )
 
 func replicateFrom(v drivebay.Volume, local, peer netip.AddrPort, holdsData bool) drivebay.ReplicationRequest {
-	return drivebay.ReplicationRequest{Volume: v.ID, Local: local, Peer: peer, Protocol: "C", HoldsData: holdsData, Secrets: replicationSecret}
+	return drivebay.ReplicationRequest{Volume: v.ID, ReplicationLink: drivebay.ReplicationLink{Local: local, Peer: peer, Protocol: "C"}, HoldsData: holdsData, Secrets: replicationSecret}
+}
+
+func replicateFromAs(r drivebay.ReplicationRequest, pair string) drivebay.ReplicationRequest {
+	r.Pair = pair
+	return r
 }
 
 func replicationOf(v drivebay.Volume) drivebay.ReplicationCall {
@@ -275,6 +280,42 @@ func TestReplicationOfTwoSites(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReplicationOfAPairOnly: with crossed ports, a volume gets no data of another one; volumes with different names are a
+// pair if both calls say so.
+func TestReplicationOfAPairOnly(t *testing.T) {
+	t.Parallel()
+	onTwoSites(t, volume.Options{}, func(a, b *stand, _ func(bool)) {
+		ctx, t := a.Context(), a.T
+		v, w := a.make("v", requests()["ext4 on a partition"]), b.make("w", requests()["ext4 on a partition"])
+		a.makeFile(v, "from a")
+		b.makeFile(w, "from b")
+		from, to := replicateFrom(v, siteA, siteB, true), replicateFrom(w, siteB, siteA, false)
+		for _, pair := range []string{"", "one"} {
+			to.Pair = pair
+			a.must(a.e.EnableReplication(ctx, from))
+			b.must(b.e.EnableReplication(ctx, to))
+			time.Sleep(time.Minute)
+			for _, s := range []*stand{a, b} {
+				if x := s.view(map[*stand]drivebay.Volume{a: v, b: w}[s]); x.State.Connection >= drbd.Connected || x.State.PeerDisk == drbd.UpToDate {
+					t.Errorf("pair %q: connected to another volume: %+v", pair, x.Status)
+				}
+			}
+			b.refuses("enabled as another pair", b.e.EnableReplication(ctx, replicateFromAs(to, "other")), drivebay.ErrExists)
+			b.must(b.e.DisableReplication(ctx, replicationOf(w)), b.e.AcceptLoss(ctx, w.ID))
+			b.hasFiles(w, "", "from b")
+		}
+		a.must(a.e.DisableReplication(ctx, replicationOf(v)))
+		from.Pair, to.Pair = "both", "both"
+		a.must(a.e.EnableReplication(ctx, from))
+		b.must(b.e.EnableReplication(ctx, to))
+		time.Sleep(time.Minute)
+		a.must(a.e.DemoteVolume(ctx, replicationOf(v)))
+		time.Sleep(time.Second)
+		b.must(b.e.PromoteVolume(ctx, replicationOf(w)))
+		b.hasFiles(w, "", "from a")
+	})
 }
 
 // TestReplicationEnded: where the replication ends before the copy is complete, the volume is not used like any other: not staged,

@@ -71,6 +71,7 @@ type ReplicatedVolume struct {
 	Local         netip.AddrPort `json:"local"`                   // address and port of this side
 	Peer          netip.AddrPort `json:"peer"`                    // address and port of the other side
 	Protocol      string         `json:"protocol"`                // A or C
+	Pair          string         `json:"pair,omitempty"`          // what both volumes are called together; empty: the ID of both
 	MaxResyncRate uint32         `json:"maxResyncRate,omitempty"` // KiB/s; 0: the default of the kernel
 	OutOfSync     uint64         `json:"outOfSync,omitempty"`     // bytes that differ from the peer, or may
 	LastSync      time.Time      `json:"lastSync,omitzero"`       // when both sides were last known to have the same data
@@ -103,7 +104,7 @@ func (s volumeHandlers) replicated(ctx context.Context, v *drivebay.Volume) (Rep
 	if r == nil {
 		return ReplicatedVolume{}, fmt.Errorf("volume %s: replication: %w: it is not enabled", v.ID, drivebay.ErrRefused)
 	}
-	out := ReplicatedVolume{Volume: v.ID, Name: v.Name, Role: "secondary", Status: "unknown", State: "unknown", Local: r.Local, Peer: r.Peer, Protocol: r.Protocol, MaxResyncRate: r.MaxResyncRate}
+	out := ReplicatedVolume{Volume: v.ID, Name: v.Name, Role: "secondary", Status: "unknown", State: "unknown", Local: r.Local, Peer: r.Peer, Protocol: r.Protocol, Pair: r.Pair, MaxResyncRate: r.MaxResyncRate}
 	switch {
 	case r.Ended:
 		out.Status, out.State, out.Message = "error", "ended", "it was disabled before the copy from the peer was complete"

@@ -114,7 +114,7 @@ func TestReplicationState(t *testing.T) {
 	if w := ask(h, "GET", "/api/v1/volumes/data-1/replication", ""); w.Code != 409 || !strings.Contains(w.Body.String(), "not enabled") {
 		t.Errorf("a volume that is not replicated: %d %s", w.Code, w.Body)
 	}
-	v.Volumes().Volumes[0].Replication = &drivebay.Replication{Local: netip.MustParseAddrPort("10.0.0.1:7800"), Peer: netip.MustParseAddrPort("10.0.0.2:7800"), Protocol: "A", Primary: true}
+	v.Volumes().Volumes[0].Replication = &drivebay.Replication{ReplicationLink: drivebay.ReplicationLink{Local: netip.MustParseAddrPort("10.0.0.1:7800"), Peer: netip.MustParseAddrPort("10.0.0.2:7800"), Protocol: "A"}, Primary: true}
 	r.missing = fmt.Errorf("no drbdmeta: %w", drivebay.ErrNoSupport)
 	var list ReplicationList
 	w := ask(h, "GET", "/api/v1/replication", "")

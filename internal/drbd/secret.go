@@ -1,6 +1,9 @@
 package drbd
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 )
@@ -26,6 +29,17 @@ func NewSecret(s string) (Secret, error) {
 		}
 	}
 	return Secret{s}, nil
+}
+
+// For returns the secret of one pair of volumes. The kernel connects whatever two devices are at the two addresses if their
+// secrets are equal: with the same one for all volumes and crossed ports, a volume would get the data of another one.
+func (s Secret) For(pair string) Secret {
+	if s == (Secret{}) {
+		return s
+	}
+	h := hmac.New(sha256.New, []byte(s.text))
+	h.Write([]byte("replication of drivebay volume " + pair))
+	return Secret{base64.RawStdEncoding.EncodeToString(h.Sum(nil))}
 }
 
 // Format prints "[secret]".

@@ -69,7 +69,7 @@ func Judge(v View) (Verdict, string) {
 	case s.Connection == drbd.StandAlone:
 		// DRBD ends here by itself after a split brain, and also when the peer has another secret: the state is the
 		// same. Only its log tells which.
-		return Degraded, "not connected, and not trying to: the peer refused, or the connection was ended"
+		return Degraded, "not connected, and not trying to: the peer refused (secret, pair and protocol have to be the same on both sides), or the connection was ended"
 	}
 	return Degraded, "the peer does not answer"
 }

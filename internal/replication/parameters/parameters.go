@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 )
@@ -15,13 +16,14 @@ const (
 	Local    = "drivebay.io/localAddress"  // address and port
 	Peer     = "drivebay.io/peerAddress"   // address and port
 	Protocol = "drivebay.io/protocol"      // A or C, the default
+	Pair     = "drivebay.io/pair"          // what both volumes are called together; else their id
 	Rate     = "drivebay.io/maxResyncRate" // KiB/s
 	Role     = "drivebay.io/role"          // source: the data of this side are the volume; target
 )
 
 // Check refuses unknown parameters.
 func Check(parameters map[string]string) error {
-	known := []string{Local, Peer, Protocol, Rate, Role}
+	known := []string{Local, Peer, Protocol, Pair, Rate, Role}
 	for key := range parameters {
 		if !slices.Contains(known, key) {
 			return fmt.Errorf("parameters: %w: unknown key %q", drivebay.ErrInvalid, key)
@@ -46,6 +48,9 @@ func Parse(parameters map[string]string) (r drivebay.ReplicationRequest, err err
 	}
 	if r.Protocol = parameters[Protocol]; r.Protocol == "" {
 		r.Protocol = "C"
+	}
+	if r.Pair = parameters[Pair]; len(r.Pair) > 253 || strings.ContainsFunc(r.Pair, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return r, bad(Pair, "at most 253 printable characters of ASCII, without spaces")
 	}
 	if text, is := parameters[Rate]; is {
 		rate, err := strconv.ParseUint(text, 10, 32)

@@ -98,7 +98,7 @@ func (e *Devices) connect(ctx context.Context, k drbd.Kernel, v *drivebay.Volume
 		err = k.Disconnect(ctx, r.Local, r.Peer, true)
 	}
 	if err == nil {
-		err = k.Connect(ctx, resourceOf(v), drbd.Peer{Local: r.Local, Remote: r.Peer, Protocol: protocolOf(r.Protocol), Secret: secret, DiscardMyData: discard})
+		err = k.Connect(ctx, resourceOf(v), drbd.Peer{Local: r.Local, Remote: r.Peer, Protocol: protocolOf(r.Protocol), Secret: secret.For(pairOf(v)), DiscardMyData: discard})
 	}
 	if err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))

@@ -63,7 +63,7 @@ func same(v *drivebay.Volume, r drivebay.ReplicationRequest) error {
 	case !r.HoldsData && have.HoldsData && !v.Replicated():
 		return fmt.Errorf("%w: it is to be replicated as the source already: disable that first", drivebay.ErrExists)
 	}
-	if have.Local != r.Local || have.Peer != r.Peer || have.Protocol != r.Protocol || have.MaxResyncRate != r.MaxResyncRate {
+	if have.ReplicationLink != r.ReplicationLink {
 		return fmt.Errorf("%w: it is replicated from %s to %s already, with protocol %s: disable that first", drivebay.ErrExists, have.Local, have.Peer, have.Protocol)
 	}
 	return nil
@@ -88,7 +88,7 @@ func (e *Replicator) rejoin(ctx context.Context, v *drivebay.Volume, r drivebay.
 		return err
 	}
 	return e.change(v, func(n *drivebay.Replication) {
-		n.Local, n.Peer, n.Protocol, n.MaxResyncRate = r.Local, r.Peer, r.Protocol, r.MaxResyncRate
+		n.ReplicationLink = r.ReplicationLink
 		n.Ended, n.Conflict, n.Since = false, "", e.Machine.Now()
 	})
 }
@@ -200,7 +200,7 @@ func (e *Replicator) want(ctx context.Context, v *drivebay.Volume, k drbd.Kernel
 	}
 	next := *v
 	next.Size = size
-	next.Replication = &drivebay.Replication{Minor: minor, Local: r.Local, Peer: r.Peer, Protocol: r.Protocol, MaxResyncRate: r.MaxResyncRate,
+	next.Replication = &drivebay.Replication{Minor: minor, ReplicationLink: r.ReplicationLink,
 		HoldsData: r.HoldsData, Primary: r.HoldsData, Room: room(dataOf(&next)), Since: e.Machine.Now()}
 	if err := e.Expand.FitsMore(v, size-v.Size+next.Replication.Room); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package replicated
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,9 @@ type Replicator struct {
 
 // resourceOf is the name of a volume's resource.
 func resourceOf(v *drivebay.Volume) string { return content.OursPrefix + v.ID }
+
+// pairOf is what a volume and that of its peer are called together.
+func pairOf(v *drivebay.Volume) string { return cmp.Or(v.Replication.Pair, v.ID) }
 
 // loaded opens the kernel's DRBD.
 func (e *Devices) loaded() (drbd.Kernel, error) {

@@ -10,9 +10,10 @@ import (
 
 // TestReplicationPlans: what a dry run of each command says, by the role of this side and the use of the volume.
 func TestReplicationPlans(t *testing.T) {
-	source := drivebay.ReplicationRequest{Local: netip.MustParseAddrPort("10.0.0.1:1"), Peer: netip.MustParseAddrPort("10.0.0.2:1"), Protocol: "C", HoldsData: true}
-	primary := &drivebay.Replication{Peer: source.Peer, Disk: 1, Primary: true}
-	secondary, ended := &drivebay.Replication{Peer: source.Peer, Disk: 1}, &drivebay.Replication{Peer: source.Peer, Disk: 1, Ended: true}
+	link := drivebay.ReplicationLink{Local: netip.MustParseAddrPort("10.0.0.1:1"), Peer: netip.MustParseAddrPort("10.0.0.2:1"), Protocol: "C"}
+	source := drivebay.ReplicationRequest{ReplicationLink: link, HoldsData: true}
+	primary := &drivebay.Replication{ReplicationLink: link, Disk: 1, Primary: true}
+	secondary, ended := &drivebay.Replication{ReplicationLink: link, Disk: 1}, &drivebay.Replication{ReplicationLink: link, Disk: 1, Ended: true}
 	for name, row := range map[string]struct {
 		of   OfVolume
 		r    *drivebay.Replication

@@ -120,15 +120,18 @@ func (c *call) run(ctx context.Context, what string) error {
 
 // flagNames replaces the names of parameters by those of the flags.
 var flagNames = strings.NewReplacer("parameters: ", "", parameters.Local, "--local", parameters.Peer, "--peer",
-	parameters.Protocol, "--protocol", parameters.Rate, "--max-rate", parameters.Role, "--role")
+	parameters.Protocol, "--protocol", parameters.Pair, "--pair", parameters.Rate, "--max-rate", parameters.Role, "--role")
 
 func (p Program) enable() *cobra.Command {
-	var local, peer, protocol, rate, role string
+	var local, peer, protocol, pair, rate, role string
 	c := p.command("enable VOLUME", "Replicate a volume to another machine",
 		"Replicates a volume to a volume of the same name on another machine. The volume must not be in use. The\nsame command is needed on the other machine, with the addresses the other way round and the other role.\nThe volume of the source keeps its data. The data of the target are replaced by those of the source:\nthat needs --yes and the full ID or name.",
 		"  drivebay replication enable data-1 --role source --local 10.0.0.1:7800 --peer 10.0.0.2:7800 --secret-file /etc/drivebay/replication.secret",
 		func(c *call) error {
 			given := map[string]string{parameters.Local: local, parameters.Peer: peer, parameters.Protocol: protocol, parameters.Role: role}
+			if pair != "" {
+				given[parameters.Pair] = pair
+			}
 			if rate != "" {
 				n, err := drivebay.ParseSize(rate)
 				if err != nil {
@@ -156,6 +159,7 @@ func (p Program) enable() *cobra.Command {
 	f.StringVar(&local, "local", "", "IP address and port of this machine for this volume; each volume needs a port of its own")
 	f.StringVar(&peer, "peer", "", "IP address and port of the other machine for this volume")
 	f.StringVar(&protocol, "protocol", "C", "C: a write ends when both machines have it; A: it ends when this machine has it, and an unplanned failover loses the last ones")
+	f.StringVar(&pair, "pair", "", "what the two volumes are called together, the same on both machines; needed only if their names differ")
 	f.StringVar(&rate, "max-rate", "", "limit of a resynchronization per second, such as 100MiB; empty: the default of the kernel")
 	f.StringVar(&role, "role", "", "source: the data of this side are kept; target: they are replaced by those of the peer")
 	c.sure("confirm that the data of the target are replaced")
