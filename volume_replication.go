@@ -22,8 +22,8 @@ type Replication struct {
 	// used like any other.
 	Disk  uint64    `json:"disk,omitempty"`
 	Since time.Time `json:"since,omitzero"`
-	// Ended: it was disabled before the copy from the peer was complete. Its data wait for an operator to accept them, or for
-	// another copy; its metadata stay, and say so where the records are lost.
+	// Ended: it was disabled before the copy from the peer was complete, or its record was lost. Its data wait for an operator
+	// to accept them, or for another copy; its metadata stay.
 	Ended bool `json:"ended,omitempty"`
 	// Conflict is why the kernel refused the peer's data when it connected last; it ends with the next connection.
 	Conflict ReplicationConflict `json:"conflict,omitempty"`
@@ -69,6 +69,20 @@ func (v *Volume) Replicated() bool { return v.Replication != nil && v.Replicatio
 
 // Replicates reports whether the volume is replicated now: its replication has not ended.
 func (v *Volume) Replicates() bool { return v.Replicated() && !v.Replication.Ended }
+
+// LostReplication is what is known of the replication of a piece that is marked as replicated: its metadata are at its end.
+func LostReplication(size uint64) *Replication { return &Replication{Ended: true, Disk: size} }
+
+// Lost reports whether a volume was found that was replicated, and nothing more is known of that.
+func (r *Replication) Lost() bool { return r.Ended && !r.Peer.IsValid() }
+
+// Why is why a volume cannot be used whose replication has ended.
+func (r *Replication) Why() string {
+	if r.Lost() {
+		return "it was replicated when its record was lost: its data may be an old or incomplete copy"
+	}
+	return "its replication ended before the copy from the peer was complete: its data are incomplete or old"
+}
 
 // SecretReplication is the key of the shared secret of a replication among the secrets of a call.
 const SecretReplication = "replicationSecret"

@@ -3,6 +3,7 @@ package condition
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -132,7 +133,10 @@ var faults = []struct {
 	{"something else mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.Mounted, f.Mount.Target.Other = false, "tmpfs" }, drivebay.SeverityInaccessible, "VolumeUnmounted", "something else is mounted at the target path /target: tmpfs"},
 	{"staging not mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Staging.Mounted = false }, drivebay.SeverityDegraded, "VolumeUnmounted", "/staging is not mounted"},
 	{"target not readable", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.ReadError = "stale handle" }, drivebay.SeverityInaccessible, "PathUnreadable", "reading /target fails: stale handle"},
-	{"replication ended too early", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Volume.Replication = &drivebay.Replication{Ended: true} }, drivebay.SeverityInaccessible, "ReplicaIncomplete", "incomplete or old"},
+	{"replication ended too early", drivebay.LocationPartition, func(f *drivebay.Facts) {
+		f.Volume.Replication = &drivebay.Replication{Ended: true, ReplicationLink: drivebay.ReplicationLink{Peer: netip.MustParseAddrPort("10.0.0.2:7800")}}
+	}, drivebay.SeverityInaccessible, "ReplicaIncomplete", "incomplete or old"},
+	{"replication lost", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Volume.Replication = drivebay.LostReplication(1 << 30) }, drivebay.SeverityInaccessible, "ReplicaIncomplete", "when its record was lost"},
 	{"split brain", drivebay.LocationPartition, func(f *drivebay.Facts) {
 		f.Replication = &drivebay.ReplicationInfo{Status: drivebay.ReplicationError, Conflict: drivebay.SplitBrain, Message: "both were written"}
 	}, drivebay.SeverityDegraded, "ReplicationConflict", "has a conflict (split brain): both were written"},

@@ -7,14 +7,14 @@ const kepReplication = "CSI-Addons specification, replication, GetVolumeReplicat
 var replicationRules = []Rule{
 	{
 		Section: OnReplication, Reason: "ReplicaIncomplete", Severity: drivebay.SeverityInaccessible,
-		When: "the replication of the volume was disabled before the copy from the peer was complete",
-		Says: "nothing more", Next: "Enable the replication again with the role target, or delete the volume. To use the data as they are, run `drivebay volume accept-loss {volume} --yes`.",
+		When: "the replication of the volume was disabled before the copy from the peer was complete, or the volume was found with a mark of replication and without its record",
+		Says: "which of the two", Next: "Enable the replication again with the role target, or delete the volume. To use the data as they are, run `drivebay volume accept-loss {volume} --yes`.",
 		Source: "DRBD: a disk that is Inconsistent or Outdated has a mixture of old and new blocks, or old ones",
 		check: func(l *look) *hit {
 			if r := l.Volume.Replication; r == nil || !r.Ended {
 				return nil
 			}
-			return say(nil, "its replication ended before the copy from the peer was complete: its data are incomplete or old")
+			return say(nil, "%s", l.Volume.Replication.Why())
 		},
 	},
 	{

@@ -577,7 +577,7 @@ func TestReplicatedWithoutRecord(t *testing.T) {
 			rec.Volume.Replication = nil
 			s.must(s.st.PutVolume(rec))
 			s.start()
-			if err := s.stage(v, with(rightKey)); !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(err.Error(), "metadata of DRBD") {
+			if err := s.stage(v, with(rightKey)); !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(err.Error(), "accept-loss") {
 				s.Errorf("%s: staged without its record: %v", name, err)
 			}
 		})

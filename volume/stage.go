@@ -26,7 +26,7 @@ func (e nodeCalls) StageVolume(ctx context.Context, r drivebay.StageRequest) err
 		if err := mounts.CanUse(&v, r.Block, r.FSType, r.Options); err != nil {
 			return err
 		}
-		if err := e.drbd.DropRoom(&v); err != nil {
+		if err := e.drbd.MayUse(ctx, &v); err != nil {
 			return err
 		}
 		if v.AwaitsKey {

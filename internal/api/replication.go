@@ -107,7 +107,7 @@ func (s volumeHandlers) replicated(ctx context.Context, v *drivebay.Volume) (Rep
 	out := ReplicatedVolume{Volume: v.ID, Name: v.Name, Role: "secondary", Status: "unknown", State: "unknown", Local: r.Local, Peer: r.Peer, Protocol: r.Protocol, Pair: r.Pair, MaxResyncRate: r.MaxResyncRate}
 	switch {
 	case r.Ended:
-		out.Status, out.State, out.Message = "error", "ended", "it was disabled before the copy from the peer was complete"
+		out.Status, out.State, out.Message = "error", "ended", r.Why()
 		return out, nil
 	case r.Primary:
 		out.Role = "primary"

@@ -220,6 +220,9 @@ func (e *Adopter) adoptPart(ctx context.Context, d *drivebay.Drive, p partitions
 		}
 	}
 	v.Parameters = parametersFrom(entry.TypeAttributes, &v)
+	if entry.TypeAttributes&partitions.AttributeReplicated != 0 { // what is on it may be a part of what the peer has
+		v.Replication, why = drivebay.LostReplication(entry.Size), ""
+	}
 	if duplicate.whole {
 		why = fmt.Sprintf("drive %s has another copy of it, and which of the two is newer is not known", duplicate.drive)
 		return e.adoptFailed(v, why, drivebay.RetryOperator)
@@ -336,6 +339,7 @@ func Suffix(why string) string {
 
 // parametersFrom decodes AttributesOf; nil means that the partition has none.
 func parametersFrom(attributes uint16, v *drivebay.Volume) map[string]string {
+	attributes &^= partitions.AttributeReplicated
 	wipe, class := attributes&3, attributes>>2
 	if wipe == 0 || int(class) >= len(partitions.AttributeClasses) {
 		return nil

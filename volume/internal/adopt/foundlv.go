@@ -88,6 +88,9 @@ func (e *Adopter) adoptLV(lv *lvm.LV, t map[string]string, l drivebay.Location, 
 		return fmt.Errorf("volume %s: its tags: %w", v.ID, err)
 	}
 	v.Created, _ = time.Parse(time.RFC3339, t[partitions.KeyCreated])
+	if t[partitions.KeyReplicated] != "" {
+		v.Replication = drivebay.LostReplication(lv.Size)
+	}
 	c := drivebay.Class{Backing: backingOf(l.Kind), Wipe: drivebay.Wipe(t[groups.KeyWipe]), FSType: t[groups.KeyFS]}
 	if v.Encrypted() {
 		c.Encryption = drivebay.EncryptionLUKS2

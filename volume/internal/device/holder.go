@@ -11,13 +11,14 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 )
 
-// HolderOf returns the device of that name above another device, as sysfs shows it; ErrNotFound: it is not there, or above
-// something else.
-func (e *Opener) HolderOf(d mounttable.Device, name string) (mounttable.Device, error) {
+// HolderOf returns the device above another device with a name for which is returns true, as sysfs shows it; ErrNotFound: it is not there.
+func (e *Opener) HolderOf(d mounttable.Device, is func(name string) bool) (mounttable.Device, error) {
 	names, err := e.Machine.ReadDir("sys/dev/block/" + d.Num + "/holders")
-	if err != nil || !slices.Contains(names, name) {
-		return mounttable.Device{}, fmt.Errorf("device %s above %s: %w", name, d.Name, drivebay.ErrNotFound)
+	i := slices.IndexFunc(names, is)
+	if err != nil || i < 0 {
+		return mounttable.Device{}, fmt.Errorf("device above %s: %w", d.Name, drivebay.ErrNotFound)
 	}
+	name := names[i]
 	at := "sys/class/block/" + name
 	num, err := e.Machine.ReadFile(at + "/dev")
 	size, err2 := partitions.ReadNumber(e.Machine, at+"/size")

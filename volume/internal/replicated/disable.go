@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
@@ -60,15 +61,12 @@ func (e *Devices) strip(ctx context.Context, v *drivebay.Volume) error {
 	if err != nil && !errors.Is(err, drbd.ErrNoMetadata) {
 		return err
 	}
-	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.wipe(v)}); err != nil {
-		return err
-	}
 	// A copy from the peer has the filesystem or the encryption of the peer, which only a promotion has looked at. A piece without one is
 	// refused when the volume is staged.
-	if d, err = e.belowOf(v).Ready(ctx); err == nil {
-		err = e.identifyOn(ctx, v, d)
+	if err = e.identifyOn(ctx, v, d); err != nil && !errors.Is(err, drivebay.ErrRefused) {
+		return err
 	}
-	if err != nil && !errors.Is(err, drivebay.ErrRefused) {
+	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.wipe(v), e.Write.MarkReplicated("mark plain", v, false)}); err != nil {
 		return err
 	}
 	return e.plain(v)
@@ -112,14 +110,7 @@ func (e *Devices) DropEnded(ctx context.Context, v drivebay.Volume) error {
 		return err
 	}
 	defer k.Close()
-	st, err := k.Status(ctx, v.Replication.Minor)
-	if errors.Is(err, drbd.ErrNotFound) || err == nil && st.Resource != resourceOf(&v) {
-		return nil
-	}
-	if err == nil {
-		err = e.Steps.Run(ctx, v.ID, []steps.Step{e.takeDown(k, &v)})
-	}
-	return err
+	return e.Steps.Run(ctx, v.ID, []steps.Step{e.takeDown(k, &v)})
 }
 
 // takeDown is the step after which a volume has no DRBD device.
@@ -127,11 +118,8 @@ func (e *Devices) takeDown(k drbd.Kernel, v *drivebay.Volume) steps.Step {
 	return steps.Step{
 		Name: "down",
 		Done: func(ctx context.Context) (bool, error) {
-			_, err := k.Status(ctx, v.Replication.Minor)
-			if errors.Is(err, drbd.ErrNotFound) {
-				return true, nil
-			}
-			return false, err
+			all, err := k.List(ctx) // the minor of the record may be lost, or another volume's by now
+			return err == nil && !slices.ContainsFunc(all, func(s drbd.Status) bool { return s.Resource == resourceOf(v) }), err
 		},
 		Do: func(ctx context.Context) error {
 			return e.onceClosed(ctx, func() error { return k.Down(ctx, resourceOf(v)) })

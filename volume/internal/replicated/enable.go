@@ -13,6 +13,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/place"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
@@ -72,7 +73,7 @@ func same(v *drivebay.Volume, r drivebay.ReplicationRequest) error {
 // rejoin lets a volume whose replication has ended too early get another copy. Its metadata are used again.
 func (e *Replicator) rejoin(ctx context.Context, v *drivebay.Volume, r drivebay.ReplicationRequest) error {
 	if r.HoldsData {
-		return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(v.ID))
+		return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(v))
 	}
 	if err := e.DropEnded(ctx, *v); err != nil { // it would stay connected to the peer that it had
 		return err
@@ -84,13 +85,44 @@ func (e *Replicator) rejoin(ctx context.Context, v *drivebay.Volume, r drivebay.
 	defer k.Close()
 	e.choosing.Lock()
 	defer e.choosing.Unlock()
-	if _, err := e.freeMinor(ctx, v.ID, k, r); err != nil {
+	minor, err := e.freeMinor(ctx, v.ID, k, r)
+	if err == nil && v.Replication.Lost() {
+		err = e.recall(ctx, v, minor)
+	}
+	if err != nil {
 		return err
 	}
 	return e.change(v, func(n *drivebay.Replication) {
 		n.ReplicationLink = r.ReplicationLink
 		n.Ended, n.Conflict, n.Since = false, "", e.Machine.Now()
 	})
+}
+
+// recall completes the record of a volume that was found with a mark of replication, before it is the target again: the size that
+// its data have, and what its piece has beyond that.
+func (e *Replicator) recall(ctx context.Context, v *drivebay.Volume, minor uint32) error {
+	data := uint64(0)
+	err := e.LUKS.On(ctx, v, e.belowOf(v), false, func(_ context.Context, disk host.Disk) error {
+		data = deviceIn(disk.Size())
+		m, err := superblock(disk, v.Replication.Disk)
+		if err == nil && m.Bytes > 0 {
+			data = min(data, m.Bytes)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("volume %s: metadata of DRBD: %w", v.ID, inOurWords(err))
+	}
+	rec, err := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) error {
+		next := *r.Volume.Replication
+		next.Minor, next.Room = minor, next.Disk-data
+		r.Volume.Size, r.Volume.Replication = data-place.Overhead(r.Volume.LUKSUUID), &next
+		return nil
+	})
+	if err == nil {
+		*v = rec.Volume
+	}
+	return err
 }
 
 // check refuses a request that no connection can be made of.
@@ -222,13 +254,42 @@ func (e *Replicator) want(ctx context.Context, v *drivebay.Volume, k drbd.Kernel
 	return err
 }
 
-// DropRoom makes a plain volume of one that is used before its metadata are written: its filesystem, or its user, may then use the
-// room for them. Enable then measures the piece again, and grows it by another room.
-func (e *Devices) DropRoom(v *drivebay.Volume) error {
-	if v.Replication == nil || v.Replicated() {
+// MayUse refuses a volume whose replication has ended, or whose piece is marked as replicated, and whose record is older than that. It makes a plain volume of one that is
+// used before its metadata are written: its filesystem, or its user, may then use the room for them. Enable then measures
+// the piece again, and grows it by another room.
+func (e *Devices) MayUse(ctx context.Context, v *drivebay.Volume) error {
+	switch {
+	case v.Replicated() && v.Replication.Ended:
+		return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(v))
+	case v.Replicated():
+		return nil
+	case e.Partitions.Marked(v):
+		return e.believeMark(ctx, v)
+	case v.Replication == nil:
 		return nil
 	}
 	return e.plain(v)
+}
+
+// believeMark records that the replication of a volume is lost, if its piece is still marked.
+func (e *Devices) believeMark(ctx context.Context, v *drivebay.Volume) error {
+	plain, err := e.Write.MarkReplicated("", v, false).Done(ctx)
+	if err != nil || plain {
+		return err
+	}
+	d, err := e.belowOf(v).Ready(ctx)
+	if err != nil {
+		return err
+	}
+	rec, err := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) error {
+		r.Volume.Replication = drivebay.LostReplication(d.Size)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	*v = rec.Volume
+	return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(v))
 }
 
 // sizeNow is the size of a volume by its piece: its filesystem may use all of that. A growth that failed knows it.
@@ -276,6 +337,7 @@ func (e *Replicator) freeMinor(ctx context.Context, id string, k drbd.Kernel, r 
 func (e *Replicator) setUp(k drbd.Kernel, v *drivebay.Volume) []steps.Step {
 	return []steps.Step{
 		{Name: "metadata", Done: func(context.Context) (bool, error) { return v.Replicated(), nil }, Do: func(ctx context.Context) error { return e.create(ctx, v) }},
+		e.Write.MarkReplicated("mark replicated", v, true), // before DRBD writes anything
 		{Name: "attach", Done: func(ctx context.Context) (bool, error) { return attached(ctx, k, v) }, Do: func(ctx context.Context) error { return e.attach(ctx, k, v, e.belowOf(v)) }},
 	}
 }

@@ -48,7 +48,7 @@ func (e *Replicator) MayGrow(ctx context.Context, v drivebay.Volume) error {
 		return e.refuseWithoutRecord(ctx, &v)
 	}
 	if v.Replication.Ended {
-		return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(v.ID))
+		return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(&v))
 	}
 	d, err := e.belowOf(&v).Ready(ctx)
 	if err != nil || d.Size == v.Replication.Disk {
@@ -64,6 +64,9 @@ func (e *Replicator) MayGrow(ctx context.Context, v drivebay.Volume) error {
 // replicated: after the growth they are not at the end any more, and nothing else refuses to mount an incomplete copy. One
 // that is staged was looked at then. A piece that cannot be read refuses nothing.
 func (e *Replicator) refuseWithoutRecord(ctx context.Context, v *drivebay.Volume) error {
+	if v.Replication == nil && e.Partitions.Marked(v) {
+		return e.believeMark(ctx, v)
+	}
 	if v.Replication != nil || v.Rest() != drivebay.CSICreated || !v.HasFilesystem() && !v.Encrypted() {
 		return nil
 	}

@@ -39,7 +39,7 @@ func (l *layer) State() (mounttable.Device, error) {
 // shows changes below the reader.
 func (l *layer) Open(ctx context.Context, _ device.Opening) (mounttable.Device, error) {
 	if l.v.Replication.Ended {
-		return mounttable.Device{}, fmt.Errorf("volume %s: %w: %s", l.v.ID, drivebay.ErrRefused, Incomplete(l.v.ID))
+		return mounttable.Device{}, fmt.Errorf("volume %s: %w: %s", l.v.ID, drivebay.ErrRefused, Incomplete(l.v))
 	}
 	if !l.v.Replication.Primary {
 		return mounttable.Device{}, fmt.Errorf("volume %s: %w: its replication is secondary here: promote it first", l.v.ID, drivebay.ErrRefused)
@@ -55,9 +55,9 @@ func (l *layer) Open(ctx context.Context, _ device.Opening) (mounttable.Device, 
 	return l.State()
 }
 
-// Incomplete is why a volume cannot be used whose replication has ended too early, with the ways out.
-func Incomplete(id string) string {
-	return fmt.Sprintf("its replication ended before the copy from the peer was complete: enable it again with the role target, delete the volume, or use its data as they are after `drivebay volume accept-loss %s --yes`", id)
+// Incomplete is why a volume cannot be used whose replication has ended, with the ways out.
+func Incomplete(v *drivebay.Volume) string {
+	return fmt.Sprintf("%s: enable it again with the role target, delete the volume, or use its data as they are after `drivebay volume accept-loss %s --yes`", v.Replication.Why(), v.ID)
 }
 
 // Close does nothing: the peer gets the writes of the other side whether the volume is staged here or not.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,19 +21,23 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/luks"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 	"github.com/drivebay/drivebay/volume/internal/watch"
+	"github.com/drivebay/drivebay/volume/internal/write"
 )
 
 // Devices makes and removes the DRBD devices of volumes. With Replicator and Observer, which have it in them, it is the only writer of
 // a volume's replication in the records.
 type Devices struct {
 	*env.Env
-	Ledger *ledger.Ledger
-	Steps  *steps.Runner
-	Device *device.Opener
-	LUKS   *luks.Crypt
+	Ledger     *ledger.Ledger
+	Steps      *steps.Runner
+	Device     *device.Opener
+	LUKS       *luks.Crypt
+	Partitions *partitions.Catalog
+	Write      *write.Writer
 
 	seen seen
 }
@@ -169,10 +174,11 @@ func (e *Devices) change(v *drivebay.Volume, f func(*drivebay.Replication)) erro
 
 // deviceOn returns the DRBD device of a volume above the device of its piece. The kernel shows in sysfs that it is.
 func (e *Devices) deviceOn(d mounttable.Device, v *drivebay.Volume) (mounttable.Device, error) {
-	name := fmt.Sprintf("drbd%d", v.Replication.Minor)
-	out, err := e.Device.HolderOf(d, name)
+	out, err := e.Device.HolderOf(d, func(name string) bool {
+		return name == fmt.Sprintf("drbd%d", v.Replication.Minor) || v.Replication.Lost() && strings.HasPrefix(name, "drbd")
+	})
 	if err == nil && out.Size == 0 {
-		err = fmt.Errorf("device %s: %w: it has no disk", name, drivebay.ErrNotFound)
+		err = fmt.Errorf("device %s: %w: it has no disk", out.Name, drivebay.ErrNotFound)
 	}
 	if err != nil {
 		return mounttable.Device{}, fmt.Errorf("volume %s: %w", v.ID, err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -118,7 +119,7 @@ func draw(list List, s render.Style) string {
 	rows := make([][]string, len(list.Volumes))
 	for i := range list.Volumes {
 		v := &list.Volumes[i]
-		rows[i] = []string{cmp.Or(v.Name, v.Volume), v.Role, v.State, v.Peer.String(), v.Protocol, lastSync(v, s), outOfSync(v), v.Message}
+		rows[i] = []string{cmp.Or(v.Name, v.Volume), v.Role, v.State, peer(v.Peer), v.Protocol, lastSync(v, s), outOfSync(v), v.Message}
 	}
 	if len(rows) > 0 {
 		b.WriteString(render.Table([]string{"VOLUME", "ROLE", "STATE", "PEER", "PROTOCOL", "LAST SYNC", "OUT OF SYNC", "MESSAGE"}, rows, s))
@@ -155,4 +156,12 @@ func wrong(list List) overview.Overview {
 		o.Wrong = append(o.Wrong, overview.Item{Kind: "machine", Verdict: overview.Degraded, State: "MISSING", Text: list.Missing})
 	}
 	return o
+}
+
+// peer is the address of the other side; it is not known of a volume whose record was lost.
+func peer(a netip.AddrPort) string {
+	if !a.IsValid() {
+		return "-"
+	}
+	return a.String()
 }
