@@ -53,6 +53,8 @@ const (
 	SplitBrain ReplicationConflict = "split brain"
 	// UnrelatedData: the data of the two sides have no common history.
 	UnrelatedData ReplicationConflict = "unrelated data"
+	// PeerTooSmall: the volume of the peer is smaller than the data of this side.
+	PeerTooSmall ReplicationConflict = "peer too small"
 )
 
 // ReplicationPast is what is known of synchronizations.

@@ -94,6 +94,9 @@ func TestRootLabReplication(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		r := requests()["ext4 on a partition"]
 		r.Name, r.Size.Required = name, 32<<20
+		if name == "b" {
+			r.Size.Required = 16 << 20
+		}
 		v, err := e.CreateVolume(ctx, r)
 		if err != nil {
 			t.Fatal(err)
@@ -119,6 +122,23 @@ func TestRootLabReplication(t *testing.T) {
 	})
 	b.ok(e.DisableReplication(ctx, replicationOf(b.v)))
 	toB.Pair = "both"
+	b.ok(e.EnableReplication(ctx, toB))
+	a.ok(e.EnableReplication(ctx, fromA))
+
+	// b is too small for the data of a, until it grows.
+	a.until("refused", func(x drbd.Status) bool { return x.State.Connection == drbd.StandAlone })
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		info, err := e.ReplicationInfo(ctx, a.v.ID)
+		if a.ok(err); info.Conflict == drivebay.PeerTooSmall {
+			break
+		} else if time.Now().After(end) {
+			a.Fatalf("%+v", info)
+		}
+	}
+	b.done(func() error {
+		_, _, err := e.ExpandVolume(ctx, b.v.ID, drivebay.SizeRange{Required: 32 << 20})
+		return err
+	})
 	b.ok(e.EnableReplication(ctx, toB))
 	a.ok(e.EnableReplication(ctx, fromA))
 	inSync := func(x drbd.Status) bool {

@@ -318,6 +318,36 @@ func TestReplicationOfAPairOnly(t *testing.T) {
 	})
 }
 
+// TestReplicationPeerTooSmall: the kernel refuses a peer that has less room than the data, which it says in its log only. The
+// volume of the peer grows, and both connect.
+func TestReplicationPeerTooSmall(t *testing.T) {
+	t.Parallel()
+	onTwoSites(t, volume.Options{}, func(a, b *stand, _ func(bool)) {
+		ctx, t, r := a.Context(), a.T, requests()["ext4 on a partition"]
+		v := a.make("v", r)
+		r.Size.Required = 1 << 29
+		w := b.make("v", r)
+		a.makeFile(v, "from a")
+		a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+		b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+		time.Sleep(time.Minute)
+		if info, err := a.e.ReplicationInfo(ctx, v.ID); err != nil || info.Conflict != drivebay.PeerTooSmall || !strings.Contains(info.Message, "too small") {
+			t.Errorf("%+v, %v", info, err)
+		}
+		if c := a.conditions(v.ID); len(c) != 1 || c[0].Reason != "ReplicationDegraded" || !strings.Contains(c[0].Message, "too small") {
+			t.Errorf("%+v", c)
+		}
+		_, _, err := b.e.ExpandVolume(ctx, w.ID, drivebay.SizeRange{Required: v.Size})
+		b.must(err)
+		_, err = b.e.ResyncVolume(ctx, replicationOf(w))
+		b.must(err, a.e.PromoteVolume(ctx, replicationOf(v)))
+		time.Sleep(time.Minute)
+		if info, err := a.e.ReplicationInfo(ctx, v.ID); err != nil || info.Status != drivebay.ReplicationHealthy || info.Conflict != "" {
+			t.Errorf("after the growth: %+v, %v", info, err)
+		}
+	})
+}
+
 // TestReplicationEnded: where the replication ends before the copy is complete, the volume is not used like any other: not staged,
 // not grown, not the source of a copy. It is deleted, gets another copy, or is used when an operator accepts its data.
 func TestReplicationEnded(t *testing.T) {

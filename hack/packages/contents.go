@@ -93,7 +93,7 @@ func (b *build) parts(format string, o nfpm.Overridables) nfpm.Overridables {
 		)
 		o.Depends = strings.Fields("e2fsprogs mount passwd")
 		o.Recommends = strings.Fields("btrfs-progs cryptsetup-bin lvm2 thin-provisioning-tools udev xfsprogs")
-		o.Suggests = strings.Fields("ledmon nvme-cli smartmontools")
+		o.Suggests = strings.Fields("drbd-utils ledmon nvme-cli smartmontools")
 		o.Scripts = nfpm.Scripts{PostInstall: script("postinst"), PreRemove: script("prerm"), PostRemove: script("postrm")}
 		o.Deb.Compression = "xz"
 		return o
@@ -104,7 +104,7 @@ func (b *build) parts(format string, o nfpm.Overridables) nfpm.Overridables {
 	)
 	o.Depends = strings.Fields("e2fsprogs util-linux shadow-utils systemd")
 	o.Recommends = strings.Fields("cryptsetup device-mapper-persistent-data lvm2 xfsprogs")
-	o.Suggests = strings.Fields("btrfs-progs ledmon nvme-cli smartmontools")
+	o.Suggests = strings.Fields("btrfs-progs drbd-utils ledmon nvme-cli smartmontools")
 	o.Scripts = nfpm.Scripts{PostInstall: script("post"), PreRemove: script("preun"), PostRemove: script("postun")}
 	o.RPM = nfpm.RPM{Summary: "Manager of the drives of a storage node", BuildHost: "localhost", Compression: "xz"}
 	return o

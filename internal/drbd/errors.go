@@ -18,6 +18,8 @@ var (
 	ErrInUse = errors.New("the device is in use")
 	// ErrResync: the request has to wait for the end of a resynchronization.
 	ErrResync = errors.New("a resynchronization runs")
+	// ErrNoPrimary: both sides are secondary, and connected.
+	ErrNoPrimary = errors.New("no side is primary")
 	// ErrNotFound: the kernel has no such minor, resource or connection.
 	ErrNotFound = errors.New("not found")
 	// ErrUnclean: the disk was attached since its activity log was applied (ApplyActivityLog).
@@ -78,7 +80,7 @@ var codes = map[int32]struct {
 	127: {"no such minor", ErrNotFound},
 	129: {"interrupted", nil},
 	130: {"cannot resize during a resynchronization", ErrResync},
-	131: {"one side has to be primary to resize", nil},
+	131: {"one side has to be primary to resize", ErrNoPrimary},
 	138: {"no disk is attached", nil},
 	139: {"needs protocol C", nil},
 	140: {"out of memory for the bitmap", nil},

@@ -16,38 +16,35 @@ const (
 	SplitBrain Refusal = iota + 1
 	// Unrelated: the histories have nothing in common.
 	Unrelated
+	// PeerTooSmall: the peer has less room than the data of this side.
+	PeerTooSmall
 )
 
-// What the kernel writes (drbd_sync_handshake of drivers/block/drbd/drbd_receiver.c).
-const (
-	splitBrainLine = "Split-Brain detected but unresolved, dropping connection!"
-	unrelatedLine  = "Unrelated data, aborting!"
-)
+// lines are what the kernel writes (drbd_sync_handshake and receive_sizes of drivers/block/drbd/drbd_receiver.c). The sizes behind
+// the last one differ between versions.
+var lines = map[Refusal]string{
+	SplitBrain:   "Split-Brain detected but unresolved, dropping connection!",
+	Unrelated:    "Unrelated data, aborting!",
+	PeerTooSmall: "The peer's disk size is too small!",
+}
 
 // Line is what the kernel writes into its log.
 func (r Refusal) Line(minor uint32) string {
-	text := splitBrainLine
-	if r == Unrelated {
-		text = unrelatedLine
-	}
-	return "block drbd" + strconv.FormatUint(uint64(minor), 10) + ": " + text
+	return "block drbd" + strconv.FormatUint(uint64(minor), 10) + ": " + lines[r]
 }
 
 // RefusedIn reports which device refused its peer by a line of the kernel's log.
 func RefusedIn(line string) (minor uint32, r Refusal, ok bool) {
 	rest, ok := strings.CutPrefix(line, "block drbd")
 	number, text, ok2 := strings.Cut(rest, ": ")
-	if !ok || !ok2 {
+	n, err := strconv.ParseUint(number, 10, 32)
+	if !ok || !ok2 || err != nil {
 		return 0, 0, false
 	}
-	n, err := strconv.ParseUint(number, 10, 32)
-	switch {
-	case err != nil:
-		return 0, 0, false
-	case text == splitBrainLine:
-		return uint32(n), SplitBrain, true
-	case text == unrelatedLine:
-		return uint32(n), Unrelated, true
+	for r, is := range lines {
+		if text == is || r == PeerTooSmall && strings.HasPrefix(text, is+" (") {
+			return uint32(n), r, true
+		}
 	}
 	return 0, 0, false
 }

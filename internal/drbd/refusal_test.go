@@ -10,6 +10,8 @@ func TestRefusedIn(t *testing.T) {
 		"block drbd7: Split-Brain detected but unresolved, dropping connection!":                 {7, SplitBrain},
 		"block drbd1048575: Unrelated data, aborting!":                                           {1048575, Unrelated},
 		"block drbd7: Split-Brain detected, 1 primaries, automatically solved. Sync from peer":   {},
+		"block drbd0: The peer's disk size is too small!":                                        {0, PeerTooSmall},
+		"block drbd0: The peer's disk size is too small!!":                                       {},
 		"block drbdx: Unrelated data, aborting!":                                                 {},
 		"block drbd4294967296: Unrelated data, aborting!":                                        {},
 		"drbd drivebay-1: conn( WFReportParams -> NetworkFailure )":                              {},

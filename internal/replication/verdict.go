@@ -64,6 +64,8 @@ func Judge(v View) (Verdict, string) {
 		return SplitBrain, "both sides were written without the other one: resync with force on the side whose data are to be discarded"
 	case !v.connected() && v.Conflict == drivebay.UnrelatedData:
 		return SplitBrain, "the data of the two sides have no common history: disable the replication on the side whose data are to be discarded, and enable it again"
+	case !v.connected() && v.Conflict == drivebay.PeerTooSmall:
+		return Degraded, "the volume of the peer is too small: grow it on the other side, and connect both again with resync or promote"
 	case s.Disk < drbd.Consistent:
 		return NeedsResync, fmt.Sprintf("the local disk is %s", s.Disk)
 	case s.Connection == drbd.StandAlone:

@@ -35,7 +35,14 @@ func (e *Replicator) GrowSecondary(ctx context.Context, id string) error {
 		return err
 	}
 	defer k.Close()
-	if err := k.Resize(ctx, l.v.Replication.Minor, is.Size); err != nil {
+	st, err := k.Status(ctx, l.v.Replication.Minor)
+	if err == nil && st.State.Connection < drbd.Connected { // the size that it wants counts when the peer connects: it may have been too small
+		is.Size = max(is.Size, drbd.DeviceFor(dataOf(l.v)))
+	}
+	if err == nil {
+		err = k.Resize(ctx, l.v.Replication.Minor, is.Size)
+	}
+	if err != nil {
 		return fmt.Errorf("volume %s: %w", id, inOurWords(err))
 	}
 	return e.settle(ctx, l.v, l.below, piece.Size)

@@ -86,7 +86,7 @@ func (e *Observer) Heard(line string) bool {
 	if !ok {
 		return false
 	}
-	e.seen.hear(minor, map[drbd.Refusal]drivebay.ReplicationConflict{drbd.SplitBrain: drivebay.SplitBrain, drbd.Unrelated: drivebay.UnrelatedData}[why])
+	e.seen.hear(minor, map[drbd.Refusal]drivebay.ReplicationConflict{drbd.SplitBrain: drivebay.SplitBrain, drbd.Unrelated: drivebay.UnrelatedData, drbd.PeerTooSmall: drivebay.PeerTooSmall}[why])
 	return true
 }
 

@@ -100,6 +100,7 @@ func inOurWords(err error) error {
 	for from, to := range map[error]error{
 		drbd.ErrTwoPrimaries: drivebay.ErrRefused, drbd.ErrNotUpToDate: drivebay.ErrRefused, drbd.ErrInUse: drivebay.ErrBusy,
 		drbd.ErrAddressInUse: drivebay.ErrExists, drbd.ErrNoMetadata: drivebay.ErrRefused, drbd.ErrResync: drivebay.ErrPending,
+		drbd.ErrNoPrimary: drivebay.ErrPending,
 	} {
 		if errors.Is(err, from) {
 			return fmt.Errorf("%w: %w", to, err)

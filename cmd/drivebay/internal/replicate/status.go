@@ -88,6 +88,8 @@ func next(v *api.ReplicatedVolume) string {
 		return fmt.Sprintf("enable it again with the role target, or use its data as they are: `drivebay volume accept-loss %s --yes`", name)
 	case v.Conflict == string(drivebay.UnrelatedData):
 		return "on the side whose data are to be discarded: " + do("disable", "") + ", then enable it with the role target"
+	case v.Conflict == string(drivebay.PeerTooSmall):
+		return fmt.Sprintf("on the other side: `drivebay volume expand %s SIZE` and ", name) + do("resync", "") + "; then here: " + do("promote", "")
 	case v.Status == "error" && v.Role == "primary":
 		return "on the side whose data are to be discarded: " + do("demote", "") + " and " + do("resync", " --force --yes") + "; then on the other side: " + do("promote", "")
 	case v.Status == "error":

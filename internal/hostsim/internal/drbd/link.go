@@ -158,12 +158,15 @@ func (l *Link) connect(r, p *resource) {
 		refuse()
 		return
 	}
-	bytes := min(r.bytes, p.bytes)
-	if r.bytes > bytes && r.disk > api.Inconsistent || p.bytes > bytes && p.disk > api.Inconsistent { // "The peer's disk size is too small!" (receive_sizes)
-		refuse()
-		return
+	bytes := min(r.wanted, p.wanted, bitmapAt(r.end), bitmapAt(p.end))
+	for i, of := range []*resource{r, p} {
+		if of.bytes > bytes && of.disk > api.Inconsistent { // receive_sizes
+			l.ends[i].devices.Logf(kernel.LevelErr, "%s", api.PeerTooSmall.Line(of.minor))
+			of.standAlone() // and the peer waits for it again
+			return
+		}
 	}
-	r.bytes, p.bytes = bytes, bytes
+	resize(bytes, r, p)
 	r.link, p.link = api.Connected, api.Connected
 	r.peer.DiscardMyData, p.peer.DiscardMyData = false, false
 	if target != nil {

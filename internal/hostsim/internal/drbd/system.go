@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -54,6 +55,7 @@ type resource struct {
 	dev      *block.Device // nil until it has a minor
 	below    *block.Device // nil: no disk is attached
 	bytes    uint64
+	wanted   uint64 // disk_size: the size that the last attach or resize asked for
 	end      uint64 // of the disk, at which the metadata are
 	role     api.Role
 	disk     api.Disk
@@ -179,7 +181,7 @@ func (s *System) Attach(_ context.Context, minor uint32, b api.Backing) error {
 		case m.consistent && b.Bytes < m.sectors*512:
 			return refusal(what, 170)
 		}
-		r.below, r.end, r.bytes, r.uuids = d, d.Length(), b.Bytes, m.uuids
+		r.below, r.end, r.bytes, r.wanted, r.uuids = d, d.Length(), b.Bytes, b.Bytes, m.uuids
 		if m.sectors != 0 { // without the peer it does not grow
 			r.bytes = m.sectors * 512
 		}
@@ -391,7 +393,7 @@ func (s *System) Resize(_ context.Context, minor uint32, bytes uint64) error {
 		return refusal("resize", 138)
 	case r.link > api.Connected:
 		return refusal("resize", 130)
-	case r.role != api.RolePrimary && (r.link < api.Connected || r.peerRole != api.RolePrimary):
+	case r.role != api.RolePrimary && r.link == api.Connected && r.peerRole != api.RolePrimary: // drbd_adm_resize
 		return refusal("resize", 131)
 	}
 	if end := r.below.Length(); end != r.end { // the old ones stay
@@ -402,18 +404,28 @@ func (s *System) Resize(_ context.Context, minor uint32, bytes uint64) error {
 		r.store()
 		r.storeBitmap()
 	}
+	r.wanted = bytes
 	p := s.peerOf(r)
 	if r.link < api.Connected || p == nil || bytes <= r.bytes || bytes > bitmapAt(r.end) || bytes > bitmapAt(p.end) {
 		return nil
 	}
-	for n := r.bytes / bitBytes; n < bytes/bitBytes; n++ {
-		r.out[n], p.out[n] = true, true
-	}
-	r.bytes, p.bytes = bytes, bytes
-	for _, x := range []*resource{r, p} {
+	resize(bytes, r, p)
+	return nil
+}
+
+// resize gives both ends of a connection a size. What is new is out of sync.
+func resize(bytes uint64, ends ...*resource) {
+	for _, x := range ends {
+		if bytes == x.bytes {
+			continue
+		}
+		for n := x.bytes / bitBytes; n < bytes/bitBytes; n++ {
+			x.out[n] = true
+		}
+		maps.DeleteFunc(x.out, func(n uint64, _ bool) bool { return n >= bytes/bitBytes })
+		x.bytes = bytes
 		x.store()
 		x.storeBitmap()
 		x.dev.Changed()
 	}
-	return nil
 }
