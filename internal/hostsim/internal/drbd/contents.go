@@ -40,13 +40,12 @@ func (c *contents) written(off, n uint64) {
 	if n == 0 {
 		return
 	}
-	changed := false
 	for p := off / bitBytes; p <= (off+n-1)/bitBytes; p++ {
-		changed = changed || !c.out[p]
-		c.out[p] = true
-	}
-	if changed {
-		c.storeBitmap()
+		if !c.out.has(p) {
+			c.out.set(p, (off+n-1)/bitBytes+1)
+			c.storeBitmap()
+			return
+		}
 	}
 }
 

@@ -203,6 +203,9 @@ func older(r, p *resource) (target *resource, why api.Refusal) {
 	return nil, api.Unrelated
 }
 
+// copiedAtOnce is how many pages a resync copies at once.
+const copiedAtOnce = 256
+
 // synchronize copies what differs. A resync is seen in one round, and done in the next.
 func synchronize(r, p *resource) {
 	source, target := r, p
@@ -216,24 +219,22 @@ func synchronize(r, p *resource) {
 		if target.new() || source.uuids[1] == 0 && target.uuids != source.uuids {
 			source.all()
 		}
-		for n := range target.out {
-			if n < source.bytes/bitBytes {
-				source.out[n] = true
-			}
-		}
-		source.total, target.total = uint64(len(source.out)), uint64(len(source.out))
+		source.out.add(target.out)
+		source.total, target.total = source.out.count(), source.out.count()
 		source.link, target.link = api.SyncSource, api.SyncTarget
 		return
 	}
-	for n := range source.out {
-		b := make([]byte, bitBytes)
-		source.below.Read(b, n*bitBytes)
-		if target.below.Write(b, n*bitBytes) != nil {
-			return
-		}
+	var b []byte
+	err := source.out.runs(copiedAtOnce, func(from, to uint64) error {
+		b = slices.Grow(b[:0], copiedAtOnce*bitBytes)[:(to-from)*bitBytes]
+		source.below.Read(b, from*bitBytes)
+		return target.below.Write(b, from*bitBytes)
+	})
+	if err != nil {
+		return
 	}
-	if len(source.out) > 0 || source.link != api.Connected {
-		source.out, target.out = map[uint64]bool{}, map[uint64]bool{}
+	if !source.out.empty() || source.link != api.Connected {
+		source.out, target.out = newBitmap(source.bytes/bitBytes), newBitmap(target.bytes/bitBytes)
 		source.link, target.link, target.disk, source.total, target.total = api.Connected, api.Connected, api.UpToDate, 0, 0
 		if source.uuids[1] != 0 {
 			source.uuids[3], source.uuids[2], source.uuids[1] = source.uuids[2], source.uuids[1], 0

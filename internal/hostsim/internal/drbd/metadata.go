@@ -75,25 +75,11 @@ func readSuperblock(d *block.Device, end uint64) (m superblock, ok bool) {
 // bitmapAt is where the bitmap of a disk that ends at end begins.
 func bitmapAt(end uint64) uint64 { return end - api.MetadataBytes(end) }
 
-// readBitmap returns the numbers of the pages whose bit is set, of so many.
-func readBitmap(d *block.Device, end, pages uint64) map[uint64]bool {
-	b := make([]byte, (pages+7)/8)
+// readBitmap reads the bits of so many pages.
+func readBitmap(d *block.Device, end, pages uint64) bitmap {
+	b := newBitmap(pages)
 	d.Read(b, bitmapAt(end))
-	out := map[uint64]bool{}
-	for n := range pages {
-		if b[n/8]&(1<<(n%8)) != 0 {
-			out[n] = true
-		}
-	}
-	return out
-}
-
-func writeBitmap(d *block.Device, end, pages uint64, set map[uint64]bool) error {
-	b := make([]byte, (pages+7)/8)
-	for n := range set {
-		b[n/8] |= 1 << (n % 8)
-	}
-	return d.Write(b, bitmapAt(end))
+	return b.resized(pages)
 }
 
 // moveMetadata copies the metadata from the end of a disk that it had to another, and its bitmap.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 
@@ -64,8 +63,8 @@ type resource struct {
 	peerRole api.Role
 	peerDisk api.Disk
 	uuids    [4]uint64
-	out      map[uint64]bool // pages that differ from the peer, or may
-	total    uint64          // pages that the running resync copies
+	out      bitmap // of the pages
+	total    uint64 // pages that the running resync copies
 }
 
 func (s *System) ofMinor(minor uint32) *resource {
@@ -145,13 +144,11 @@ func (r *resource) store() {
 	_ = r.below.Write(m.encode(), r.end-superBytes) // a drive that fails keeps the old one
 }
 
-func (r *resource) storeBitmap() { _ = writeBitmap(r.below, r.end, r.bytes/bitBytes, r.out) }
+func (r *resource) storeBitmap() { _ = r.below.Write(r.out, bitmapAt(r.end)) }
 
 func (r *resource) all() {
-	r.out = map[uint64]bool{}
-	for n := range r.bytes / bitBytes {
-		r.out[n] = true
-	}
+	r.out = newBitmap(r.bytes / bitBytes)
+	r.out.set(0, r.bytes/bitBytes)
 }
 
 // Attach implements Kernel.
@@ -372,7 +369,7 @@ func (r *resource) status() api.Status {
 	if r.below != nil {
 		st.Generations = &api.Generations{Current: r.uuids[0], Bitmap: r.uuids[1], History: [2]uint64{r.uuids[2], r.uuids[3]}}
 		if st.State.Disk != api.UpToDate || st.State.PeerDisk != api.UpToDate { // else they are on their way
-			st.OutOfSync = uint64(len(r.out)) * bitBytes
+			st.OutOfSync = r.out.count() * bitBytes
 		}
 		st.ResyncTotal = r.total * bitBytes
 	}
@@ -419,10 +416,8 @@ func resize(bytes uint64, ends ...*resource) {
 		if bytes == x.bytes {
 			continue
 		}
-		for n := x.bytes / bitBytes; n < bytes/bitBytes; n++ {
-			x.out[n] = true
-		}
-		maps.DeleteFunc(x.out, func(n uint64, _ bool) bool { return n >= bytes/bitBytes })
+		x.out = x.out.resized(bytes / bitBytes)
+		x.out.set(x.bytes/bitBytes, bytes/bitBytes)
 		x.bytes = bytes
 		x.store()
 		x.storeBitmap()
