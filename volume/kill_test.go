@@ -94,24 +94,35 @@ func (s *stand) read(d drivebay.Drive, f func(io.ReaderAt)) {
 	f(open)
 }
 
-// sums are of what is written on the drives, but for those of a volume, in the
-// places where we write.
+// pages shows f the pages of a drive that have other bytes than zeros.
+func (s *stand) pages(d drivebay.Drive, f func(at int64, page []byte)) {
+	s.Helper()
+	written := s.sim.Written("/dev/" + d.Name)
+	slices.Sort(written)
+	s.read(d, func(r io.ReaderAt) {
+		b := make([]byte, 4096)
+		for _, at := range written {
+			_, err := r.ReadAt(b, int64(at))
+			s.must(err)
+			if !zero(b) {
+				f(int64(at), b)
+			}
+		}
+	})
+}
+
+// sums are of what is written on the drives, but for those of a volume.
 func (s *stand) sums(but ...string) map[string]uint64 {
 	s.Helper()
 	out := map[string]uint64{}
 	for _, d := range s.mgr.Snapshot().Drives {
-		s.read(d, func(r io.ReaderAt) {
-			var h maphash.Hash
-			h.SetSeed(seed)
-			b := make([]byte, 4<<20)
-			for _, at := range []int64{0, 4 << 20, 1 << 30, int64(d.Size) - 4<<20} {
-				if _, err := r.ReadAt(b, at); err != nil {
-					s.Fatal(err)
-				}
-				h.Write(b)
-			}
-			out[d.ID] = h.Sum64()
+		var h maphash.Hash
+		h.SetSeed(seed)
+		s.pages(d, func(at int64, page []byte) {
+			maphash.WriteComparable(&h, at)
+			h.Write(page)
 		})
+		out[d.ID] = h.Sum64()
 	}
 	for _, id := range but {
 		delete(out, id)

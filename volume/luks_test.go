@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,11 +72,10 @@ func (s *stand) contains(text string) bool {
 	s.Helper()
 	found := false
 	for _, d := range s.mgr.Snapshot().Drives {
-		s.read(d, func(r io.ReaderAt) {
-			b := make([]byte, 64<<20)
-			_, err := r.ReadAt(b, 0)
-			s.must(err)
-			found = found || bytes.Contains(b, []byte(text))
+		var before []byte // the end of the page before
+		s.pages(d, func(_ int64, page []byte) {
+			found = found || bytes.Contains(append(before, page...), []byte(text))
+			before = slices.Clone(page[len(page)-len(text):])
 		})
 	}
 	return found
