@@ -96,18 +96,24 @@ func (e replicationCalls) ReplicationView(ctx context.Context, id string) (view 
 }
 
 // resumeReplication attaches the replicated volumes whose drives are here, after a listing, and gives them their roles back.
-// They connect with the secret of the options, or with the next call that has it.
+// They connect with the secret of the options, or with the next call that has it. A record that is older than the mark on
+// its drive is corrected.
 func (e *Engine) resumeReplication(first bool) {
-	if e.env.Opt.DRBD == nil {
-		return
-	}
+	older := func(v *drivebay.Volume) bool { return v.Replication == nil && e.partitions.Marked(v) }
 	for _, r := range e.ledger.All() {
-		if r.Work == nil && r.Volume.Replicates() && (first && e.env.Opt.ReplicationSecret != nil || !e.device.StaysOpen(&r.Volume)) {
-			id := r.Volume.ID
-			e.provision.ResumeWork(first, id, e.drbd.Restore, func() bool {
-				r, err := e.ledger.Record(id)
-				return err == nil && r.Work == nil && r.Volume.Replicates()
-			})
+		again, is := e.drbd.Restore, (*drivebay.Volume).Replicates
+		switch v := &r.Volume; {
+		case r.Work != nil:
+			continue
+		case older(v):
+			again, is = e.drbd.Correct, older
+		case e.env.Opt.DRBD == nil || !v.Replicates() || !(first && e.env.Opt.ReplicationSecret != nil) && e.device.StaysOpen(v):
+			continue
 		}
+		id := r.Volume.ID
+		e.provision.ResumeWork(first, id, again, func() bool {
+			r, err := e.ledger.Record(id)
+			return err == nil && r.Work == nil && is(&r.Volume)
+		})
 	}
 }

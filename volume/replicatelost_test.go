@@ -2,11 +2,14 @@ package volume_test
 
 import (
 	"encoding/binary"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -57,9 +60,8 @@ func TestReplicatedLost(t *testing.T) {
 					s.refuses("enabled as the source", s.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)), drivebay.ErrRefused)
 					s.must(s.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, false)))
 					s.must(s.e.DisableReplication(ctx, replicationOf(v)))
-					if s.of(v).Replication != nil { // the metadata of a source say that its data are complete
-						s.must(s.e.AcceptLoss(ctx, v.ID))
-					}
+					s.refuses("staged", s.stage(v, with(rightKey)), drivebay.ErrRefused)
+					s.must(s.e.AcceptLoss(ctx, v.ID))
 					if v.HasFilesystem() {
 						s.hasFiles(v, "", "here")
 					} else {
@@ -85,11 +87,8 @@ func TestReplicatedLostInUse(t *testing.T) {
 				s.must(s.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
 				s.must(s.stage(v, with(rightKey)), s.publish(v, "pod"))
 				s.dropRecord(v, true)
-				if v.HasFilesystem() {
-					if err := s.e.AcceptLoss(ctx, v.ID); err == nil {
-						t.Error("accepted while it is mounted")
-					}
-				}
+				s.refuses("accepted while it is mounted", s.e.AcceptLoss(ctx, v.ID), drivebay.ErrRefused)
+				s.refuses("enabled while it is mounted", s.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, false)), drivebay.ErrRefused)
 				s.must(s.unpublish(v, "pod"), s.unstage(v))
 				s.must(s.e.AcceptLoss(ctx, v.ID))
 				s.must(s.stage(v, with(rightKey)), s.unstage(v), s.e.DeleteVolume(ctx, v.ID))
@@ -157,6 +156,184 @@ func TestNotReplicatedLost(t *testing.T) {
 					t.Errorf("%+v, %v", is.Replication, is.Condition)
 				}
 			})
+		})
+	}
+}
+
+// olderRecord starts the engine with an older record of a volume, after a power cut.
+func (s *stand) olderRecord(rec drivebay.VolumeRecord) {
+	s.Helper()
+	s.stop()
+	s.stop = nil
+	s.sim.PowerCut()
+	s.sim.NextBoot()
+	s.must(s.st.PutVolume(rec))
+	s.start()
+}
+
+// TestReplicatedOlderRecord: the mark on the drive counts, and not a record from before the volume was replicated: the volume is not
+// made the source, not copied and not moved, whichever call comes first.
+func TestReplicatedOlderRecord(t *testing.T) {
+	t.Parallel()
+	for name, r := range marked() {
+		for what, call := range map[string]func(*stand, drivebay.Volume) error{
+			"source": func(s *stand, v drivebay.Volume) error {
+				return s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, true))
+			},
+			"stage": func(s *stand, v drivebay.Volume) error { return s.stage(v, with(rightKey)) },
+			"grow": func(s *stand, v drivebay.Volume) error {
+				_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: v.Size + 1<<28})
+				return err
+			},
+			"clone": func(s *stand, v drivebay.Volume) error {
+				c := r
+				c.Name, c.Source, c.Size.Required = "clone", drivebay.Source{Volume: v.ID}, v.Size
+				if _, err := s.e.CreateVolume(s.Context(), c); !errors.Is(err, drivebay.ErrNoSupport) {
+					return err
+				}
+				return drivebay.ErrRefused
+			},
+			"move": func(s *stand, v drivebay.Volume) error {
+				s.must(s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))
+				time.Sleep(30 * time.Minute)
+				if now := s.of(v).Location; v.Location.VG == "" && !slices.Equal(now.Drives, v.Location.Drives) {
+					t.Errorf("%s: it was moved to %v", name, now)
+				}
+				return s.stage(v, with(rightKey))
+			},
+		} {
+			t.Run(what+" "+name, func(t *testing.T) {
+				onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
+					v := s.make("v", r)
+					older := s.record(v)
+					s.must(s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, false)))
+					s.olderRecord(older)
+					s.refuses(what, call(s, v), drivebay.ErrRefused)
+					time.Sleep(10 * time.Minute)
+					if is := s.of(v).Replication; is == nil || !is.Lost() {
+						t.Errorf("recorded: %+v", is)
+					}
+					s.refuses("staged", s.stage(v, with(rightKey)), drivebay.ErrRefused)
+				})
+			})
+		}
+	}
+}
+
+// TestReplicatedLostTarget: a volume whose record was lost, and that is enabled as the target, gets all data of the peer: whatever its
+// own metadata say of its own data, and whatever is on it.
+func TestReplicatedLostTarget(t *testing.T) {
+	t.Parallel()
+	for what, harm := range map[string]func(s *stand, v drivebay.Volume){
+		"newer":   func(*stand, drivebay.Volume) {},
+		"damaged": func(s *stand, v drivebay.Volume) { s.write(v, make([]byte, 1<<20), 0) },
+		"grown half": func(s *stand, v drivebay.Volume) {
+			_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 2 << 30})
+			s.must(err)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onTwoSites(t, volume.Options{}, func(a, b *stand, network func(bool)) {
+				ctx, r := a.Context(), requests()["ext4 on a partition"]
+				v, w := a.make("v", r), b.make("v", r)
+				a.makeFile(v, "one")
+				a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+				b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+				time.Sleep(time.Minute)
+				network(false)
+				time.Sleep(time.Minute)
+				a.makeFile(v, "two")
+				if what != "grown half" {
+					a.stop()
+					a.stop = nil
+					a.sim.PowerCut()
+					a.sim.NextBoot()
+				}
+				harm(a, v)
+				if a.stop == nil {
+					a.start()
+				}
+				a.dropRecord(v, false)
+				network(true)
+				a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, false)))
+				b.must(b.e.PromoteVolume(ctx, byForce(replicationOf(w))))
+				time.Sleep(time.Minute)
+				b.use(w, func(at string) {
+					if b.look(at+"/one") != host.PlaceFolder || b.look(at+"/two") == host.PlaceFolder {
+						t.Error("the data of the peer were replaced")
+					}
+				})
+				if x := a.view(v); x.State.Disk != drbd.UpToDate || x.State.Connection != drbd.Connected {
+					t.Fatalf("%+v", x.Status)
+				}
+				b.must(b.e.DemoteVolume(ctx, replicationOf(w)))
+				time.Sleep(time.Second)
+				a.must(a.e.PromoteVolume(ctx, replicationOf(v)))
+				a.use(v, func(at string) {
+					if a.look(at+"/one") != host.PlaceFolder || a.look(at+"/two") == host.PlaceFolder {
+						t.Error("it has not the data of the peer")
+					}
+				})
+				a.must(a.e.DisableReplication(ctx, replicationOf(v)))
+				if is := a.of(v); is.Condition.Abnormal() {
+					t.Error(is.Condition)
+				}
+			})
+		})
+	}
+}
+
+// TestReplicatedLostWithoutFilesystem: accepted data that have no filesystem are a fault.
+func TestReplicatedLostWithoutFilesystem(t *testing.T) {
+	t.Parallel()
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		ctx, v := s.Context(), s.make("v", requests()["ext4 on a partition"])
+		s.must(s.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+		s.stop()
+		s.stop = nil
+		s.sim.PowerCut()
+		s.sim.NextBoot()
+		s.write(v, make([]byte, 1<<20), 0)
+		s.start()
+		s.dropRecord(v, false)
+		s.must(s.e.AcceptLoss(ctx, v.ID))
+		if is := s.of(v); is.CSIStatus != drivebay.CSIFailed || !is.Condition.Abnormal() {
+			t.Errorf("%v, %v", is.CSIStatus, is.Condition)
+		}
+		s.must(s.e.DeleteVolume(ctx, v.ID))
+	})
+}
+
+// TestReplicatedLostKilled: enable is killed after each of its steps, and the record is lost: the source has its data, at once or when an
+// operator accepts them.
+func TestReplicatedLostKilled(t *testing.T) {
+	t.Parallel()
+	for name, r := range marked() {
+		t.Run(name, func(t *testing.T) {
+			for n, done := 1, false; !done; n++ {
+				k := &killer{}
+				onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir(), After: k.step}, func(s *stand) {
+					ctx, v := s.Context(), s.make("v", r)
+					if v.HasFilesystem() {
+						s.makeFile(v, "before")
+					}
+					k.arm(n)
+					done = s.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)) == nil
+					k.arm(0)
+					s.dropRecord(v, false)
+					if _, ok := s.e.Volumes().Get(v.ID); !ok && k.steps()[len(k.steps())-1] == "table" {
+						return // the drive is not trusted before the kernel reads its table again
+					}
+					if s.of(v).Replication != nil {
+						s.must(s.e.AcceptLoss(ctx, v.ID))
+					}
+					if v.HasFilesystem() {
+						s.hasFiles(v, "", "before")
+					} else {
+						s.must(s.stage(v), s.unstage(v))
+					}
+				})
+			}
 		})
 	}
 }

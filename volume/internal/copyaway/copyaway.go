@@ -18,8 +18,13 @@ func (e *Copier) CopyAway(d *drivebay.Drive, v *drivebay.Volume) (waits string) 
 	if v.Location.OnLVM() || len(v.Location.Drives) != 1 || v.Location.Drives[0] != d.ID {
 		return ""
 	}
-	if at := inventory.UsedAt(v); at != "" {
+	switch at := inventory.UsedAt(v); {
+	case v.Replication != nil && v.Replication.Ended:
+		return v.Replication.Why() + ": see its condition for what to do"
+	case at != "":
 		return at + ": stop the pod that uses it; the copy starts then"
+	case e.Partitions.Marked(v):
+		return "it is marked as replicated: its record is corrected first"
 	}
 	if d.Status != drivebay.StatusOnline {
 		e.stopMove(v.ID)

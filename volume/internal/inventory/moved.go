@@ -10,8 +10,12 @@ import (
 // UsedAt returns where the volume is in use. A replicated volume always is: DRBD has its piece open.
 func UsedAt(v *drivebay.Volume) string {
 	at := ""
-	if v.Replication != nil {
-		at = "replicated to " + v.Replication.Peer.String()
+	switch r := v.Replication; {
+	case r == nil:
+	case r.Ended:
+		at = "not decided upon (" + r.Why() + ")"
+	default:
+		at = "replicated to " + r.Peer.String()
 	}
 	for _, p := range v.Publications {
 		if !p.Staging {

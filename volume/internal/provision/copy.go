@@ -52,7 +52,7 @@ func (e *Provisioner) originOf(s drivebay.Source) (origin, error) {
 	if v.Location.Kind != drivebay.LocationThin {
 		return origin{}, fmt.Errorf("volume %s: %w: only thin volumes can be copied, this one is %v; use a StorageClass with drivebay.io/backing: thin", v.ID, drivebay.ErrNoSupport, v.Location.Kind)
 	}
-	return origin{v.Location, v.Size, !v.HasFilesystem(), v.FSType, v.LUKSUUID, v.FSUUID}, Whole(v)
+	return origin{v.Location, v.Size, !v.HasFilesystem(), v.FSType, v.LUKSUUID, v.FSUUID}, e.Whole(v)
 }
 
 // besideSource places a copy in the pool of its source. The copy of a filesystem has the UUID

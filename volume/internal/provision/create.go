@@ -318,7 +318,7 @@ func (e *Provisioner) finish(id string) error {
 
 // Whole refuses a volume that is half made or half removed, and one of which it is not known where it is: a
 // copy of it could be that of another volume.
-func Whole(v *drivebay.Volume) error {
+func (e *Provisioner) Whole(v *drivebay.Volume) error {
 	if err := mounts.Undecided(v); err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, err)
 	}
@@ -333,7 +333,7 @@ func Whole(v *drivebay.Volume) error {
 	if v.AwaitsKey {
 		return fmt.Errorf("volume %s: %w: it is empty: it is encrypted when it is staged first", v.ID, drivebay.ErrRefused)
 	}
-	if v.Replication != nil {
+	if v.Replication != nil || e.Partitions.Marked(v) {
 		return fmt.Errorf("volume %s: %w: it is replicated: a copy would have the metadata of its replication", v.ID, drivebay.ErrNoSupport)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/replication"
 	"github.com/drivebay/drivebay/volume/internal/device"
+	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
 // View returns what the kernel says of a volume's replication; nil: it is not replicated.
@@ -41,6 +42,9 @@ func (e *Devices) Look(ctx context.Context, v drivebay.Volume) (*replication.Vie
 // Restore attaches a replicated volume after a restart, and connects it if the engine has the secret.
 func (e *Devices) Restore(ctx context.Context, id string) error {
 	rec, err := e.Ledger.Record(id)
+	if err == nil && !e.Partitions.Marked(&rec.Volume) {
+		err = e.Steps.Run(ctx, id, []steps.Step{e.Write.MarkReplicated("mark replicated", &rec.Volume, true)})
+	}
 	if err == nil {
 		_, err = e.Look(ctx, rec.Volume)
 	}

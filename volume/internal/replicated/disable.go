@@ -22,7 +22,7 @@ func (e *Replicator) Disable(ctx context.Context, v drivebay.Volume) error {
 		return e.DropEnded(ctx, v)
 	}
 	if !v.Replicated() { // nothing was written
-		return e.plain(&v)
+		return e.plain(&v, nil)
 	}
 	if err := e.Device.MayChange(v.ID); err != nil {
 		return err
@@ -61,15 +61,16 @@ func (e *Devices) strip(ctx context.Context, v *drivebay.Volume) error {
 	if err != nil && !errors.Is(err, drbd.ErrNoMetadata) {
 		return err
 	}
-	// A copy from the peer has the filesystem or the encryption of the peer, which only a promotion has looked at. A piece without one is
-	// refused when the volume is staged.
-	if err = e.identifyOn(ctx, v, d); err != nil && !errors.Is(err, drivebay.ErrRefused) {
-		return err
+	// A copy from the peer has the filesystem or the encryption of the peer, which only a promotion has looked at. A volume without one
+	// has failed.
+	none := e.identifyOn(ctx, v, d)
+	if none != nil && !errors.Is(none, drivebay.ErrRefused) {
+		return none
 	}
 	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.wipe(v), e.Write.MarkReplicated("mark plain", v, false)}); err != nil {
 		return err
 	}
-	return e.plain(v)
+	return e.plain(v, none)
 }
 
 // end takes the device of a volume down, and leaves its metadata.
@@ -88,6 +89,9 @@ func (e *Replicator) end(ctx context.Context, k drbd.Kernel, v *drivebay.Volume)
 // Accept makes a plain volume of one whose replication has ended, with its data as they are.
 func (e *Replicator) Accept(ctx context.Context, v drivebay.Volume) error {
 	if err := e.Device.MayChange(v.ID); err != nil {
+		return err
+	}
+	if err := e.notMounted(ctx, &v); err != nil {
 		return err
 	}
 	if err := e.DropEnded(ctx, v); err != nil {
@@ -156,11 +160,14 @@ func (e *Devices) wipe(v *drivebay.Volume) steps.Step {
 	}
 }
 
-// plain records that a volume is not replicated any more.
-func (e *Devices) plain(v *drivebay.Volume) error {
-	rec, err := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) error {
+// plain records that a volume is not replicated any more, and why it has failed, if it has.
+func (e *Devices) plain(v *drivebay.Volume, why error) error {
+	rec, err := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) (err error) {
 		r.Volume.Replication = nil
-		return nil
+		if why != nil {
+			r.Volume, err = r.Volume.Failed(drivebay.Failure[drivebay.CSIStatus]{Cause: why.Error(), Since: e.Machine.Now(), Retry: drivebay.RetryOnCall})
+		}
+		return err
 	})
 	if err == nil {
 		e.seen.forget(v)

@@ -19,7 +19,15 @@ import (
 
 // Enable replicates a volume that is not in use. Interrupted anywhere, the same call has the same result.
 func (e *Replicator) Enable(ctx context.Context, v drivebay.Volume, r drivebay.ReplicationRequest, secret drbd.Secret) error {
+	if r.Pair == v.ID {
+		r.Pair = ""
+	}
 	err := check(r)
+	if err == nil && v.Replication == nil && e.Partitions.Marked(&v) {
+		if err = e.believeMark(ctx, &v); v.Replication != nil { // rejoin refuses the source
+			err = nil
+		}
+	}
 	if err == nil && v.Replicated() && v.Replication.Ended {
 		err = e.rejoin(ctx, &v, r)
 	}
@@ -65,15 +73,19 @@ func same(v *drivebay.Volume, r drivebay.ReplicationRequest) error {
 		return fmt.Errorf("%w: it is to be replicated as the source already: disable that first", drivebay.ErrExists)
 	}
 	if have.ReplicationLink != r.ReplicationLink {
-		return fmt.Errorf("%w: it is replicated from %s to %s already, with protocol %s: disable that first", drivebay.ErrExists, have.Local, have.Peer, have.Protocol)
+		return fmt.Errorf("%w: it is replicated from %s to %s already, with protocol %s, pair %q and a rate of %d KiB/s: disable that first", drivebay.ErrExists, have.Local, have.Peer, have.Protocol, pairOf(v), have.MaxResyncRate)
 	}
 	return nil
 }
 
-// rejoin lets a volume whose replication has ended too early get another copy. Its metadata are used again.
+// rejoin lets a volume whose replication has ended get another copy. Metadata of an incomplete or old copy are used again. Those of
+// a volume whose record was lost are not: by them, this side may have the newer data, and the peer would be the target.
 func (e *Replicator) rejoin(ctx context.Context, v *drivebay.Volume, r drivebay.ReplicationRequest) error {
 	if r.HoldsData {
 		return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(v))
+	}
+	if err := e.notMounted(ctx, v); err != nil {
+		return err
 	}
 	if err := e.DropEnded(ctx, *v); err != nil { // it would stay connected to the peer that it had
 		return err
@@ -87,7 +99,7 @@ func (e *Replicator) rejoin(ctx context.Context, v *drivebay.Volume, r drivebay.
 	defer e.choosing.Unlock()
 	minor, err := e.freeMinor(ctx, v.ID, k, r)
 	if err == nil && v.Replication.Lost() {
-		err = e.recall(ctx, v, minor)
+		err = e.startAnew(ctx, v, minor)
 	}
 	if err != nil {
 		return err
@@ -98,31 +110,45 @@ func (e *Replicator) rejoin(ctx context.Context, v *drivebay.Volume, r drivebay.
 	})
 }
 
-// recall completes the record of a volume that was found with a mark of replication, before it is the target again: the size that
-// its data have, and what its piece has beyond that.
-func (e *Replicator) recall(ctx context.Context, v *drivebay.Volume, minor uint32) error {
-	data := uint64(0)
-	err := e.LUKS.On(ctx, v, e.belowOf(v), false, func(_ context.Context, disk host.Disk) error {
-		data = deviceIn(disk.Size())
-		m, err := superblock(disk, v.Replication.Disk)
-		if err == nil && m.Bytes > 0 {
-			data = min(data, m.Bytes)
+// startAnew writes new metadata for a volume whose record was lost, and completes the record: the size that its data have, and what its piece
+// has beyond that. Killed before the record, the volume is still one whose record was lost.
+func (e *Replicator) startAnew(ctx context.Context, v *drivebay.Volume, minor uint32) error {
+	var piece, data uint64
+	err := e.LUKS.On(ctx, v, e.belowOf(v), true, func(_ context.Context, disk host.Disk) error {
+		piece = disk.Size()
+		data = piece - min(piece, room(piece))
+		if m, err := superblock(disk, piece); err == nil && m.Bytes > 0 && m.Bytes <= deviceIn(piece) {
+			data = m.Bytes
 		}
-		return err
+		return nil
 	})
+	if err == nil {
+		err = e.format(ctx, v, minor)
+	}
 	if err != nil {
-		return fmt.Errorf("volume %s: metadata of DRBD: %w", v.ID, inOurWords(err))
+		return err
 	}
 	rec, err := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) error {
 		next := *r.Volume.Replication
-		next.Minor, next.Room = minor, next.Disk-data
-		r.Volume.Size, r.Volume.Replication = data-place.Overhead(r.Volume.LUKSUUID), &next
+		next.Minor, next.Disk, next.Room = minor, piece, piece-data
+		r.Volume.Size, r.Volume.Replication = data-min(data, place.Overhead(r.Volume.LUKSUUID)), &next
 		return nil
 	})
 	if err == nil {
 		*v = rec.Volume
 	}
 	return err
+}
+
+// format writes new metadata at the end of the piece of a volume.
+func (e *Replicator) format(ctx context.Context, v *drivebay.Volume, minor uint32) error {
+	err := e.LUKS.On(ctx, v, e.belowOf(v), false, func(ctx context.Context, disk host.Disk) error {
+		return e.drbdmeta(ctx, minor, nil, drbd.CreateMetadata(minor, disk.Path()))
+	})
+	if err != nil {
+		return fmt.Errorf("volume %s: metadata of DRBD: %w", v.ID, err)
+	}
+	return nil
 }
 
 // check refuses a request that no connection can be made of.
@@ -164,6 +190,15 @@ func (e *Replicator) free(ctx context.Context, v *drivebay.Volume) error {
 			return fmt.Errorf("%w: it has snapshots, which would get the metadata of the replication", drivebay.ErrNoSupport)
 		}
 	}
+	if err := e.notMounted(ctx, v); err != nil {
+		return err
+	}
+	e.Watch.StopScrub(ctx, v.ID)
+	return nil
+}
+
+// notMounted refuses a volume that the kernel shows as in use, whatever the record says.
+func (e *Replicator) notMounted(ctx context.Context, v *drivebay.Volume) error {
 	shown, err := e.Mounts.Mounted(ctx, v)
 	switch {
 	case err != nil && !errors.Is(err, drivebay.ErrNotFound):
@@ -171,7 +206,6 @@ func (e *Replicator) free(ctx context.Context, v *drivebay.Volume) error {
 	case len(shown) > 0:
 		return fmt.Errorf("%w: it is mounted at %s", drivebay.ErrRefused, shown[0].Target)
 	}
-	e.Watch.StopScrub(ctx, v.ID)
 	return nil
 }
 
@@ -263,12 +297,27 @@ func (e *Devices) MayUse(ctx context.Context, v *drivebay.Volume) error {
 		return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(v))
 	case v.Replicated():
 		return nil
-	case e.Partitions.Marked(v):
+	case v.Replication == nil && e.Partitions.Marked(v):
 		return e.believeMark(ctx, v)
 	case v.Replication == nil:
 		return nil
 	}
-	return e.plain(v)
+	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.Write.MarkReplicated("mark plain", v, false)}); err != nil {
+		return err
+	}
+	return e.plain(v, nil)
+}
+
+// Correct corrects the record of a volume that is older than the mark on its drive.
+func (e *Devices) Correct(ctx context.Context, id string) error {
+	rec, err := e.Ledger.Record(id)
+	if err != nil || rec.Volume.Replication != nil {
+		return err
+	}
+	if err = e.believeMark(ctx, &rec.Volume); rec.Volume.Replication != nil {
+		return nil
+	}
+	return err
 }
 
 // believeMark records that the replication of a volume is lost, if its piece is still marked.
@@ -336,8 +385,8 @@ func (e *Replicator) freeMinor(ctx context.Context, id string, k drbd.Kernel, r 
 // setUp are the steps after which a volume with room for metadata has its DRBD device.
 func (e *Replicator) setUp(k drbd.Kernel, v *drivebay.Volume) []steps.Step {
 	return []steps.Step{
-		{Name: "metadata", Done: func(context.Context) (bool, error) { return v.Replicated(), nil }, Do: func(ctx context.Context) error { return e.create(ctx, v) }},
 		e.Write.MarkReplicated("mark replicated", v, true), // before DRBD writes anything
+		{Name: "metadata", Done: func(context.Context) (bool, error) { return v.Replicated(), nil }, Do: func(ctx context.Context) error { return e.create(ctx, v) }},
 		{Name: "attach", Done: func(ctx context.Context) (bool, error) { return attached(ctx, k, v) }, Do: func(ctx context.Context) error { return e.attach(ctx, k, v, e.belowOf(v)) }},
 	}
 }
@@ -366,12 +415,10 @@ func (e *Replicator) create(ctx context.Context, v *drivebay.Volume) error {
 		return nil
 	})
 	if err == nil {
-		err = e.LUKS.On(ctx, v, below, false, func(ctx context.Context, disk host.Disk) error {
-			return e.drbdmeta(ctx, v.Replication.Minor, nil, drbd.CreateMetadata(v.Replication.Minor, disk.Path()))
-		})
+		err = e.format(ctx, v, v.Replication.Minor)
 	}
 	if err != nil {
-		return fmt.Errorf("volume %s: metadata of DRBD: %w", v.ID, err)
+		return err
 	}
 	rec, err := e.Ledger.Change(v.ID, func(rec *drivebay.VolumeRecord) (err error) {
 		next := *rec.Volume.Replication

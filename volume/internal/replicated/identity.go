@@ -3,6 +3,8 @@ package replicated
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/content"
@@ -27,27 +29,29 @@ func (e *Devices) identify(ctx context.Context, v *drivebay.Volume) error {
 
 // identifyOn is identify for what a device shows: the DRBD device, or the piece of a volume that has none any more.
 func (e *Devices) identifyOn(ctx context.Context, v *drivebay.Volume, d mounttable.Device) error {
-	want := v.FSType
+	want := []string{v.FSType}
 	switch {
 	case v.Encrypted():
-		want = "crypto_LUKS"
+		want[0] = "crypto_LUKS"
 	case !v.HasFilesystem():
 		return nil
+	case v.FSType == "": // its record was lost, and nothing could be found on it
+		want = drivebay.FSTypes
 	}
-	found := ""
+	var format, found string
 	err := steps.Touch(ctx, e.Steps, v, steps.ProbeTime, func(ctx context.Context) error {
 		disk, err := e.Device.OpenSame(ctx, d, false)
 		if err != nil {
 			return err
 		}
 		defer disk.Close()
-		found, err = uuidOf(disk, want)
+		format, found, err = uuidOf(disk, want)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, err)
 	}
-	if found == v.FSUUID && !v.Encrypted() || found == v.LUKSUUID && v.Encrypted() {
+	if found == v.FSUUID && !v.Encrypted() && format == v.FSType || found == v.LUKSUUID && v.Encrypted() {
 		return nil
 	}
 	// The copy of the header that was replaced opens nothing any more: put back, it would replace that of the peer.
@@ -60,7 +64,7 @@ func (e *Devices) identifyOn(ctx context.Context, v *drivebay.Volume, d mounttab
 		if r.Volume.Encrypted() { // the filesystem in it is known when it is unlocked
 			r.Volume.LUKSUUID, r.Volume.FSUUID = found, ""
 		} else {
-			r.Volume.FSUUID = found
+			r.Volume.FSType, r.Volume.FSUUID = format, found
 		}
 		return nil
 	})
@@ -70,13 +74,13 @@ func (e *Devices) identifyOn(ctx context.Context, v *drivebay.Volume, d mounttab
 	return err
 }
 
-// uuidOf returns the UUID of the content of a kind.
-func uuidOf(disk host.Disk, format string) (string, error) {
+// uuidOf returns the format and the UUID of the content, which has to be of one of some formats.
+func uuidOf(disk host.Disk, formats []string) (format, uuid string, err error) {
 	c := content.Detect(disk, disk.Size(), disk.BlockSize())
 	for _, s := range c.Signatures {
-		if s.Partition == "" && s.Format == format && s.UUID != "" {
-			return s.UUID, nil
+		if s.Partition == "" && slices.Contains(formats, s.Format) && s.UUID != "" {
+			return s.Format, s.UUID, nil
 		}
 	}
-	return "", fmt.Errorf("%w: the peer's volume has no %s on it", drivebay.ErrRefused, format)
+	return "", "", fmt.Errorf("%w: there is no %s on it", drivebay.ErrRefused, strings.Join(formats, ", "))
 }

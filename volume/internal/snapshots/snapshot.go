@@ -14,7 +14,6 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
-	"github.com/drivebay/drivebay/volume/internal/provision"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 	"github.com/drivebay/drivebay/volume/internal/write"
 )
@@ -31,7 +30,7 @@ func (e *Snapshotter) PlaceSnapshot(id, name, volume string) error {
 	if v.Location.Kind != drivebay.LocationThin {
 		return fmt.Errorf("%w: only thin volumes have snapshots, this one is %v; use a StorageClass with drivebay.io/backing: thin", drivebay.ErrNoSupport, v.Location.Kind)
 	}
-	if err := errors.Join(provision.Whole(v), groups.RefuseMoving(v.Location)); err != nil {
+	if err := errors.Join(e.Provision.Whole(v), groups.RefuseMoving(v.Location)); err != nil {
 		return err
 	}
 	need := 2*v.Size + place.OverheadOf(v) // a snapshot may come to differ in every block
@@ -108,7 +107,7 @@ func (e *Snapshotter) MakeSnapshot(ctx context.Context, id string) error {
 	snapshot := e.Write.LVMStep("snapshot", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return plan, nil })
 	create := snapshot.Do
 	snapshot.Do = func(ctx context.Context) error {
-		if err := provision.Whole(&source.Volume); err != nil {
+		if err := e.Provision.Whole(&source.Volume); err != nil {
 			return err
 		}
 		return create(ctx)

@@ -46,8 +46,8 @@ func (n Entry) addTo(t *gpt.Table, size uint64) (gpt.Partition, error) {
 }
 
 func (n Entry) setAttributes(p *gpt.Partition) {
-	if n.attributes != 0 {
-		p.TypeAttributes = n.attributes
+	if n.attributes != 0 { // only MarkReplicated removes the mark
+		p.TypeAttributes = n.attributes | p.TypeAttributes&partitions.AttributeReplicated
 	}
 }
 
