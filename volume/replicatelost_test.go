@@ -196,7 +196,7 @@ func TestReplicatedOlderRecord(t *testing.T) {
 			"move": func(s *stand, v drivebay.Volume) error {
 				s.must(s.mgr.Operate(s.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))
 				time.Sleep(30 * time.Minute)
-				if now := s.of(v).Location; v.Location.VG == "" && !slices.Equal(now.Drives, v.Location.Drives) {
+				if now := s.of(v).Location; !v.Location.OnLVM() && !slices.Equal(now.Drives, v.Location.Drives) {
 					t.Errorf("%s: it was moved to %v", name, now)
 				}
 				return s.stage(v, with(rightKey))

@@ -26,7 +26,7 @@ const (
 func (e *Catalog) Marked(v *drivebay.Volume) bool {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
-	if v.Location.VG != "" {
+	if v.Location.OnLVM() {
 		if e.Index.LVM == nil {
 			return false
 		}

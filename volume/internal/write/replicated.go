@@ -19,7 +19,7 @@ import (
 // MarkReplicated returns the step that marks the piece of a volume as replicated, or removes the mark. A logical volume
 // then gets the identity of what is on it: the tags that it was made with name what the peer's data have replaced.
 func (e *Writer) MarkReplicated(name string, v *drivebay.Volume, on bool) steps.Step {
-	if v.Location.VG != "" {
+	if v.Location.OnLVM() {
 		return e.LVMStep(name, v.Location, new(atomic.Bool), func(r *lvm.Report) ([]lvm.Step, error) { return e.replicatedTags(r, v, on) })
 	}
 	drive := v.Location.Drives[0]
