@@ -87,7 +87,7 @@ func TestRootLabReplication(t *testing.T) {
 	}
 	rig, root := loopRig(t, 2), t.TempDir()
 	rig.roots = []string{root}
-	e, _, _ := rig.start(t)
+	e, _, stop := rig.start(t)
 	ctx := t.Context()
 	portA, portB := netip.MustParseAddrPort("127.0.0.1:7800"), netip.MustParseAddrPort("127.0.0.1:7801")
 	sites := map[string]*loopSite{}
@@ -198,13 +198,43 @@ func TestRootLabReplication(t *testing.T) {
 	a.ok(k.Close())
 	b.use("again", "from-a", "alone", "from-b")
 
+	// The records are lost, and the devices of the kernel stay: nothing is used before it is decided upon. What was primary is
+	// accepted, and is the source; the other side gets all of it, whatever its metadata say.
+	stop()
+	e, _, _ = rig.start(t)
+	for _, s := range []*loopSite{a, b} {
+		s.e = e
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+			if view, ok := e.Volumes().Get(s.v.ID); ok && view.Replication != nil && view.Replication.Lost() {
+				break
+			} else if time.Now().After(end) {
+				s.Fatalf("%s was not found as one that was replicated: %+v", s.v.Name, view)
+			}
+		}
+		if err := s.stage(); !errors.Is(err, drivebay.ErrRefused) {
+			t.Errorf("%s is staged without its record: %v", s.v.Name, err)
+		}
+	}
+	b.done(func() error { return e.AcceptLoss(ctx, b.v.ID) })
+	b.use("accepted", "from-a", "alone", "from-b", "again")
+	fromB, toA := toB, fromA
+	fromB.HoldsData, toA.HoldsData = true, false
+	b.done(func() error { return e.EnableReplication(ctx, fromB) })
+	a.done(func() error { return e.EnableReplication(ctx, toA) })
+	b.until("in sync", inSync)
+	a.until("in sync", inSync)
+	b.done(func() error { return e.DemoteVolume(ctx, replicationOf(b.v)) })
+	a.until("alone", func(x drbd.Status) bool { return x.State.Peer == drbd.RoleSecondary })
+	a.ok(e.PromoteVolume(ctx, replicationOf(a.v)))
+	a.use("", "from-a", "alone", "from-b", "again", "accepted")
+
 	// The plain volumes come back.
 	for _, s := range []*loopSite{a, b} {
 		for range 2 {
 			s.done(func() error { return e.DisableReplication(ctx, replicationOf(s.v)) })
 		}
 	}
-	b.use("plain", "from-a", "alone", "from-b", "again")
+	b.use("plain", "from-a", "alone", "from-b", "again", "accepted")
 	for _, s := range []*loopSite{a, b} {
 		s.done(func() error { return e.DeleteVolume(ctx, s.v.ID) })
 	}
