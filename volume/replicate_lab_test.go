@@ -221,6 +221,12 @@ func TestRootLabReplication(t *testing.T) {
 	fromB.HoldsData, toA.HoldsData = true, false
 	b.done(func() error { return e.EnableReplication(ctx, fromB) })
 	a.done(func() error { return e.EnableReplication(ctx, toA) })
+	a.done(func() error { // b has kept the room of the metadata that it had
+		view, _ := e.Volumes().Get(b.v.ID)
+		_, _, err := e.ExpandVolume(ctx, a.v.ID, drivebay.SizeRange{Required: view.Size})
+		return err
+	})
+	b.done(func() error { return e.EnableReplication(ctx, fromB) })
 	b.until("in sync", inSync)
 	a.until("in sync", inSync)
 	b.done(func() error { return e.DemoteVolume(ctx, replicationOf(b.v)) })
