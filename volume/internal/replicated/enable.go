@@ -288,9 +288,9 @@ func (e *Replicator) want(ctx context.Context, v *drivebay.Volume, k drbd.Kernel
 	return err
 }
 
-// MayUse refuses a volume whose replication has ended, or whose piece is marked as replicated, and whose record is older than that. It makes a plain volume of one that is
-// used before its metadata are written: its filesystem, or its user, may then use the room for them. Enable then measures
-// the piece again, and grows it by another room.
+// MayUse refuses a volume whose replication has ended, or whose record is older than the mark on its drive. It makes a plain volume
+// of one that is used before its metadata are written: its filesystem, or its user, may then use the room for them. Enable
+// then measures the piece again, and grows it by another room.
 func (e *Devices) MayUse(ctx context.Context, v *drivebay.Volume) error {
 	switch {
 	case v.Replicated() && v.Replication.Ended:
@@ -302,8 +302,10 @@ func (e *Devices) MayUse(ctx context.Context, v *drivebay.Volume) error {
 	case v.Replication == nil:
 		return nil
 	}
-	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.Write.MarkReplicated("mark plain", v, false)}); err != nil {
-		return err
+	if e.Partitions.Marked(v) {
+		if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.Write.MarkReplicated("mark plain", v, false)}); err != nil {
+			return err
+		}
 	}
 	return e.plain(v, nil)
 }
@@ -322,8 +324,8 @@ func (e *Devices) Correct(ctx context.Context, id string) error {
 
 // believeMark records that the replication of a volume is lost, if its piece is still marked.
 func (e *Devices) believeMark(ctx context.Context, v *drivebay.Volume) error {
-	plain, err := e.Write.MarkReplicated("", v, false).Done(ctx)
-	if err != nil || plain {
+	marked, err := e.Write.MarkReplicated("", v, true).Done(ctx)
+	if err != nil || !marked {
 		return err
 	}
 	d, err := e.belowOf(v).Ready(ctx)
