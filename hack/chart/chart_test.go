@@ -498,6 +498,26 @@ func TestController(t *testing.T) {
 	}
 }
 
+// TestReplicationSecret: the daemon reads the secret of replicated volumes from a Secret, which only root can read.
+func TestReplicationSecret(t *testing.T) {
+	for values, want := range map[string]bool{"replication: {enabled: true}\n": false, "replication: {secret: r}\n": false, "replication: {enabled: true, secret: r}\n": true} {
+		all := decode(t, renderSet(t, values).objects)
+		pod := find[appsv1.DaemonSet](all)[0].Spec.Template.Spec
+		i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == "replication" })
+		configured := strings.Contains(fmt.Sprint(find[corev1.ConfigMap](all)[0].Data), "secretFile: /etc/drivebay-replication/replicationSecret")
+		if (i >= 0) != want || configured != want {
+			t.Errorf("%q: volume %d, configured %v", values, i, configured)
+		}
+		if want {
+			if s := pod.Volumes[i].Secret; s.SecretName != "r" || *s.DefaultMode != 0o400 || !slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+				return m.Name == "replication" && m.ReadOnly && m.MountPath == "/etc/drivebay-replication"
+			}) {
+				t.Errorf("%+v, %+v", s, pod.Containers[0].VolumeMounts)
+			}
+		}
+	}
+}
+
 // TestReplicationNetwork: DRBD answers in the network namespace of the node only. Without replication the pods have one of their own.
 func TestReplicationNetwork(t *testing.T) {
 	for values, want := range map[string]bool{"": false, "replication: {enabled: true}\n": true} {

@@ -12,7 +12,15 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Values.replication.enabled .Values.replication.secret -}}
+{{- $_ := set $config "replication" (merge (dict "secretFile" (print (include "drivebay.replicationDir" .) "/replicationSecret")) (get $config "replication" | default dict)) -}}
+{{- end -}}
 {{- toYaml $config -}}
+{{- end -}}
+
+{{- /* Directory of the secret of replicated volumes in the container of the daemon. */ -}}
+{{- define "drivebay.replicationDir" -}}
+/etc/drivebay-replication
 {{- end -}}
 
 {{- /* Directory of the certificate and the token of HTTP in the container of the daemon. */ -}}
