@@ -80,6 +80,18 @@ func (s *loopSite) until(what string, is func(drbd.Status) bool) {
 	}
 }
 
+// loopPair are the two sites of a test, and the calls that enable the replication from a to b.
+type loopPair struct {
+	*testing.T
+	e          *volume.Engine
+	a, b       *loopSite
+	fromA, toB drivebay.ReplicationRequest
+}
+
+func inSync(x drbd.Status) bool {
+	return x.State.Connection == drbd.Connected && x.State.Disk == drbd.UpToDate && x.State.PeerDisk == drbd.UpToDate
+}
+
 // TestRootLabReplication runs what TestReplicationAlone and TestReplicationOfTwoSites run, on a kernel with DRBD.
 func TestRootLabReplication(t *testing.T) {
 	if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
@@ -103,32 +115,44 @@ func TestRootLabReplication(t *testing.T) {
 		}
 		sites[name] = &loopSite{t, e, v, root}
 	}
-	a, b := sites["a"], sites["b"]
-	a.use("from-a")
-	b.use("lost-on-b")
+	p := &loopPair{T: t, e: e, a: sites["a"], b: sites["b"]}
+	p.fromA, p.toB = replicateFrom(p.a.v, portA, portB, true), replicateFrom(p.b.v, portB, portA, false)
+	p.fromA.Pair = "both"
+	p.a.use("from-a")
+	p.b.use("lost-on-b")
+	p.connect()
+	p.roles()
+	p.grow()
+	p.failOver()
+	stop()
+	p.e, _, _ = rig.start(t)
+	p.lose()
+	p.end()
+}
 
-	fromA, toB := replicateFrom(a.v, portA, portB, true), replicateFrom(b.v, portB, portA, false)
-	fromA.Pair = "both"
-	a.ok(e.EnableReplication(ctx, fromA))
+// connect enables the replication: b is refused as another volume, then as too small, and gets the data.
+func (p *loopPair) connect() {
+	ctx, a, b := p.Context(), p.a, p.b
+	a.ok(p.e.EnableReplication(ctx, p.fromA))
 	a.use("alone", "from-a")
 
 	// Without the name of the pair, b is another volume: the kernel refuses the connection.
-	b.ok(e.EnableReplication(ctx, toB))
+	b.ok(p.e.EnableReplication(ctx, p.toB))
 	b.until("refused", func(x drbd.Status) bool {
 		if x.State.Connection >= drbd.Connected {
 			b.Fatalf("b is connected to another volume: %+v", x)
 		}
 		return x.State.Connection == drbd.StandAlone
 	})
-	b.ok(e.DisableReplication(ctx, replicationOf(b.v)))
-	toB.Pair = "both"
-	b.ok(e.EnableReplication(ctx, toB))
-	a.ok(e.EnableReplication(ctx, fromA))
+	b.ok(p.e.DisableReplication(ctx, replicationOf(b.v)))
+	p.toB.Pair = "both"
+	b.ok(p.e.EnableReplication(ctx, p.toB))
+	a.ok(p.e.EnableReplication(ctx, p.fromA))
 
 	// b is too small for the data of a, until it grows.
 	a.until("refused", func(x drbd.Status) bool { return x.State.Connection == drbd.StandAlone })
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		info, err := e.ReplicationInfo(ctx, a.v.ID)
+		info, err := p.e.ReplicationInfo(ctx, a.v.ID)
 		if a.ok(err); info.Conflict == drivebay.PeerTooSmall {
 			break
 		} else if time.Now().After(end) {
@@ -136,55 +160,64 @@ func TestRootLabReplication(t *testing.T) {
 		}
 	}
 	b.done(func() error {
-		_, _, err := e.ExpandVolume(ctx, b.v.ID, drivebay.SizeRange{Required: 32 << 20})
+		_, _, err := p.e.ExpandVolume(ctx, b.v.ID, drivebay.SizeRange{Required: 32 << 20})
 		return err
 	})
-	b.ok(e.EnableReplication(ctx, toB))
-	a.ok(e.EnableReplication(ctx, fromA))
-	inSync := func(x drbd.Status) bool {
-		return x.State.Connection == drbd.Connected && x.State.Disk == drbd.UpToDate && x.State.PeerDisk == drbd.UpToDate
-	}
+	b.ok(p.e.EnableReplication(ctx, p.toB))
+	a.ok(p.e.EnableReplication(ctx, p.fromA))
 	a.until("in sync", inSync)
-	a.ok(e.EnableReplication(ctx, fromA))
+	a.ok(p.e.EnableReplication(ctx, p.fromA))
+}
 
+// roles lets only the primary be used.
+func (p *loopPair) roles() {
+	ctx, a, b := p.Context(), p.a, p.b
 	// A secondary is not mounted, not read-only either.
 	for _, options := range [][]string{nil, {"ro"}} {
 		if err := b.stage(options...); !errors.Is(err, drivebay.ErrRefused) {
-			t.Errorf("a secondary is staged with %q: %v", options, err)
+			p.Errorf("a secondary is staged with %q: %v", options, err)
 		}
 	}
-	if err := e.PromoteVolume(ctx, byForce(replicationOf(b.v))); !errors.Is(err, drivebay.ErrRefused) {
-		t.Errorf("two primaries: %v", err)
+	if err := p.e.PromoteVolume(ctx, byForce(replicationOf(b.v))); !errors.Is(err, drivebay.ErrRefused) {
+		p.Errorf("two primaries: %v", err)
 	}
 	a.ok(a.stage())
-	if err := e.DemoteVolume(ctx, replicationOf(a.v)); !errors.Is(err, drivebay.ErrRefused) {
-		t.Errorf("demoted in use: %v", err)
+	if err := p.e.DemoteVolume(ctx, replicationOf(a.v)); !errors.Is(err, drivebay.ErrRefused) {
+		p.Errorf("demoted in use: %v", err)
 	}
+}
 
+// grow grows both sides: the one that is not in use first.
+func (p *loopPair) grow() {
+	ctx, a, b := p.Context(), p.a, p.b
 	// Both sides grow: the one that is not in use first.
 	for _, s := range []*loopSite{b, a} {
-		_, _, err := e.ExpandVolume(ctx, s.v.ID, drivebay.SizeRange{Required: 64 << 20})
+		_, _, err := p.e.ExpandVolume(ctx, s.v.ID, drivebay.SizeRange{Required: 64 << 20})
 		s.ok(err)
 	}
 	a.until("in sync", inSync)
-	_, err := e.ExpandNode(ctx, a.v.ID, a.staging(), drivebay.SizeRange{}, nil)
-	a.ok(err, e.UnstageVolume(ctx, a.v.ID, a.staging()))
+	_, err := p.e.ExpandNode(ctx, a.v.ID, a.staging(), drivebay.SizeRange{}, nil)
+	a.ok(err, p.e.UnstageVolume(ctx, a.v.ID, a.staging()))
 	a.until("in sync after the growth", func(x drbd.Status) bool { return inSync(x) && x.Bytes >= 64<<20 })
 	b.until("in sync after the growth", func(x drbd.Status) bool { return inSync(x) && x.Bytes >= 64<<20 })
 	for _, s := range []*loopSite{a, b} {
-		view, _ := e.Volumes().Get(s.v.ID)
+		view, _ := p.e.Volumes().Get(s.v.ID)
 		if view.Replication.Disk < 64<<20 {
-			t.Errorf("%s: the metadata are recorded at %d", s.v.Name, view.Replication.Disk)
+			p.Errorf("%s: the metadata are recorded at %d", s.v.Name, view.Replication.Disk)
 		}
 	}
+}
 
+// failOver makes b primary, and has the devices made again.
+func (p *loopPair) failOver() {
+	ctx, a, b := p.Context(), p.a, p.b
 	// Failover, and back by a restart of DRBD without the daemon's knowledge.
-	a.ok(e.DemoteVolume(ctx, replicationOf(a.v)))
+	a.ok(p.e.DemoteVolume(ctx, replicationOf(a.v)))
 	b.until("alone", func(x drbd.Status) bool { return x.State.Peer == drbd.RoleSecondary })
-	b.ok(e.PromoteVolume(ctx, replicationOf(b.v)))
+	b.ok(p.e.PromoteVolume(ctx, replicationOf(b.v)))
 	b.use("from-b", "from-a", "alone")
-	if ready, err := e.ResyncVolume(ctx, replicationOf(a.v)); err != nil || !ready {
-		t.Errorf("resync of the side that was demoted: %v %v", ready, err)
+	if ready, err := p.e.ResyncVolume(ctx, replicationOf(a.v)); err != nil || !ready {
+		p.Errorf("resync of the side that was demoted: %v %v", ready, err)
 	}
 	k, err := drbd.OpenKernel()
 	a.ok(err)
@@ -197,51 +230,57 @@ func TestRootLabReplication(t *testing.T) {
 	}
 	a.ok(k.Close())
 	b.use("again", "from-a", "alone", "from-b")
+}
 
+// lose loses the records, and copies b to a.
+func (p *loopPair) lose() {
+	ctx, a, b := p.Context(), p.a, p.b
 	// The records are lost, and the devices of the kernel stay: nothing is used before it is decided upon. What was primary is
 	// accepted, and is the source; the other side gets all of it, whatever its metadata say.
-	stop()
-	e, _, _ = rig.start(t)
 	for _, s := range []*loopSite{a, b} {
-		s.e = e
+		s.e = p.e
 		for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-			if view, ok := e.Volumes().Get(s.v.ID); ok && view.Replication != nil && view.Replication.Lost() {
+			if view, ok := p.e.Volumes().Get(s.v.ID); ok && view.Replication != nil && view.Replication.Lost() {
 				break
 			} else if time.Now().After(end) {
 				s.Fatalf("%s was not found as one that was replicated: %+v", s.v.Name, view)
 			}
 		}
 		if err := s.stage(); !errors.Is(err, drivebay.ErrRefused) {
-			t.Errorf("%s is staged without its record: %v", s.v.Name, err)
+			p.Errorf("%s is staged without its record: %v", s.v.Name, err)
 		}
 	}
-	b.done(func() error { return e.AcceptLoss(ctx, b.v.ID) })
+	b.done(func() error { return p.e.AcceptLoss(ctx, b.v.ID) })
 	b.use("accepted", "from-a", "alone", "from-b", "again")
-	fromB, toA := toB, fromA
+	fromB, toA := p.toB, p.fromA
 	fromB.HoldsData, toA.HoldsData = true, false
-	b.done(func() error { return e.EnableReplication(ctx, fromB) })
-	a.done(func() error { return e.EnableReplication(ctx, toA) })
+	b.done(func() error { return p.e.EnableReplication(ctx, fromB) })
+	a.done(func() error { return p.e.EnableReplication(ctx, toA) })
 	a.done(func() error { // b has kept the room of the metadata that it had
-		view, _ := e.Volumes().Get(b.v.ID)
-		_, _, err := e.ExpandVolume(ctx, a.v.ID, drivebay.SizeRange{Required: view.Size})
+		view, _ := p.e.Volumes().Get(b.v.ID)
+		_, _, err := p.e.ExpandVolume(ctx, a.v.ID, drivebay.SizeRange{Required: view.Size})
 		return err
 	})
-	b.done(func() error { return e.EnableReplication(ctx, fromB) })
+	b.done(func() error { return p.e.EnableReplication(ctx, fromB) })
 	b.until("in sync", inSync)
 	a.until("in sync", inSync)
-	b.done(func() error { return e.DemoteVolume(ctx, replicationOf(b.v)) })
+	b.done(func() error { return p.e.DemoteVolume(ctx, replicationOf(b.v)) })
 	a.until("alone", func(x drbd.Status) bool { return x.State.Peer == drbd.RoleSecondary })
-	a.ok(e.PromoteVolume(ctx, replicationOf(a.v)))
+	a.ok(p.e.PromoteVolume(ctx, replicationOf(a.v)))
 	a.use("", "from-a", "alone", "from-b", "again", "accepted")
+}
 
+// end makes plain volumes of both, and deletes them.
+func (p *loopPair) end() {
+	ctx, a, b := p.Context(), p.a, p.b
 	// The plain volumes come back.
 	for _, s := range []*loopSite{a, b} {
 		for range 2 {
-			s.done(func() error { return e.DisableReplication(ctx, replicationOf(s.v)) })
+			s.done(func() error { return p.e.DisableReplication(ctx, replicationOf(s.v)) })
 		}
 	}
 	b.use("plain", "from-a", "alone", "from-b", "again", "accepted")
 	for _, s := range []*loopSite{a, b} {
-		s.done(func() error { return e.DeleteVolume(ctx, s.v.ID) })
+		s.done(func() error { return p.e.DeleteVolume(ctx, s.v.ID) })
 	}
 }

@@ -110,8 +110,8 @@ func (e *Replicator) rejoin(ctx context.Context, v *drivebay.Volume, r drivebay.
 	})
 }
 
-// startAnew writes new metadata for a volume whose record was lost, and completes the record: the size that its data have, and what its piece
-// has beyond that. Killed before the record, the volume is still one whose record was lost.
+// startAnew writes new metadata for a volume whose record was lost, and completes the record: the size that its data have, and
+// what its piece has beyond that. Killed before the record, the volume is still one whose record was lost.
 func (e *Replicator) startAnew(ctx context.Context, v *drivebay.Volume, minor uint32) error {
 	var piece, data uint64
 	err := e.LUKS.On(ctx, v, e.belowOf(v), true, func(_ context.Context, disk host.Disk) error {
