@@ -40,7 +40,7 @@ type Machine struct {
 	drives map[string]*drive
 	taken  map[int]string // PCI slot -> who is in it
 
-	linkEnd int             // 1 or 2; 0: no cable yet
+	link    *linkEnd        // nil: no cable yet
 	mounted map[string]bool // shares
 }
 
@@ -120,7 +120,6 @@ func start(ctx context.Context, opt Options, spec Spec, saved string) (*Machine,
 	}
 	if err := m.up(ctx, saved); err != nil {
 		err = fmt.Errorf("start the machine: %w%s", err, m.lastWords())
-		m.dropLink()
 		m.Close()
 		return nil, err
 	}
@@ -291,6 +290,7 @@ func (m *Machine) kill() {
 // Close ends the machine and removes what it left.
 func (m *Machine) Close() error {
 	m.kill()
+	m.dropLink()
 	err := os.RemoveAll(m.Dir)
 	return errors.Join(err, m.lock.Close())
 }
