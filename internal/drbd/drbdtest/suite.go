@@ -206,9 +206,9 @@ func (p *pair) roles() {
 	b.until("the peer of a secondary", func(x drbd.State) bool { return x.Peer == drbd.RoleSecondary && inSync(x) })
 	b.holds("after a write to the peer", 'b')
 	b.ok(b.Primary(ctx, Minor, false))
-	b.fill('c')
 	a.until("the peer of a primary", func(x drbd.State) bool { return x.Peer == drbd.RolePrimary && inSync(x) })
-	b.ok(b.Secondary(ctx, Minor))
+	b.fill('c')
+	b.ok(b.Secondary(ctx, Minor)) // at once: what it wrote is on the peer
 	a.until("the peer of a secondary", func(x drbd.State) bool { return x.Peer == drbd.RoleSecondary && inSync(x) })
 	a.holds("after a write to the peer", 'c')
 	if err := a.Resize(ctx, Minor, Bytes); err == nil {

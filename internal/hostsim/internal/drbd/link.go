@@ -94,6 +94,11 @@ func (s *System) cut(r *resource) {
 
 func (l *Link) step() {
 	defer l.lock()()
+	l.round()
+}
+
+// round is step for a caller that holds the lock.
+func (l *Link) round() {
 	for _, r := range l.ends[0].resources {
 		p := l.ends[0].peerOf(r)
 		switch {

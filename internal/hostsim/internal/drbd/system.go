@@ -88,10 +88,9 @@ func refusal(what string, code int32, info ...string) error {
 	return &api.CodeError{Operation: what, Code: code, Info: info}
 }
 
-// on calls work with the device of a minor, with the lock held.
+// on calls work with the device of a minor, with the lock of both ends held.
 func (s *System) on(what string, minor uint32, work func(*resource) error) error {
-	s.devices.Mu.Lock()
-	defer s.devices.Mu.Unlock()
+	defer s.lockLink()()
 	r := s.ofMinor(minor)
 	if r == nil {
 		return refusal(what, 127)
@@ -251,13 +250,16 @@ func (r *resource) generation() {
 	r.uuids[0] = binary.BigEndian.Uint64(b[:])&^1 | 1<<8
 }
 
-// Secondary implements Kernel.
+// Secondary implements Kernel. What the primary wrote is on the peer by then, or the peer is known to lack it.
 func (s *System) Secondary(_ context.Context, minor uint32) error {
 	return s.on("secondary", minor, func(r *resource) error {
 		if r.dev.Handles > 0 || r.dev.Claimed() {
 			return refusal("secondary", -12)
 		}
 		if r.role == api.RolePrimary {
+			if s.link != nil && r.link >= api.Connected {
+				s.link.round()
+			}
 			r.role = api.RoleSecondary
 			r.uuids[0] &^= 1
 			r.store()
