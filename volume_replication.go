@@ -55,6 +55,8 @@ const (
 	UnrelatedData ReplicationConflict = "unrelated data"
 	// PeerTooSmall: the volume of the peer is smaller than the data of this side.
 	PeerTooSmall ReplicationConflict = "peer too small"
+	// RefusedByPeer: the peer ended the connection when it had seen this side's state; why is known there only.
+	RefusedByPeer ReplicationConflict = "refused by the peer"
 )
 
 // ReplicationPast is what is known of synchronizations.

@@ -282,6 +282,65 @@ func TestReplicationOfTwoSites(t *testing.T) {
 	}
 }
 
+// TestReplicationRefusedByPeer: of a split brain, only one side may have the reason in its log: that of the machine which was there
+// already when the other one came back. The other one says that it was refused, and where to look, and gives its data up by force.
+func TestReplicationRefusedByPeer(t *testing.T) {
+	t.Parallel()
+	onTwoSites(t, volume.Options{}, func(a, b *stand, network func(bool)) {
+		ctx, t := a.Context(), a.T
+		r := requests()["ext4 on a partition"]
+		v, w := a.make("v", r), b.make("v", r)
+		a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+		b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+		time.Sleep(time.Minute)
+		network(false)
+		time.Sleep(time.Second)
+		a.makeFile(v, "lost")
+		a.stop()
+		a.stop = nil
+		a.sim.PowerCut()
+		b.must(b.e.PromoteVolume(ctx, byForce(replicationOf(w))))
+		b.makeFile(w, "kept")
+		network(true)
+		a.sim.NextBoot()
+		a.start()
+		a.must(a.e.PromoteVolume(ctx, replicationOf(v)))
+		time.Sleep(time.Minute)
+
+		if info, err := b.e.ReplicationInfo(ctx, v.ID); err != nil || info.Conflict != drivebay.SplitBrain {
+			t.Errorf("the side that was there: %+v, %v", info, err)
+		}
+		info, err := a.e.ReplicationInfo(ctx, v.ID)
+		if err != nil || info.Conflict != drivebay.RefusedByPeer || info.Status != drivebay.ReplicationDegraded || !strings.Contains(info.Message, "on the other machine") {
+			t.Errorf("the side that came back: %+v, %v", info, err)
+		}
+		if c := a.conditions(v.ID); len(c) != 1 || c[0].Reason != "ReplicationDegraded" {
+			t.Errorf("the side that came back: %+v", c)
+		}
+		a.start() // what it knows outlives the daemon
+		a.must(a.e.DemoteVolume(ctx, replicationOf(v)))
+		if info, err := a.e.ReplicationInfo(ctx, v.ID); err != nil || info.Conflict != drivebay.RefusedByPeer {
+			t.Errorf("after a restart of the daemon: %+v, %v", info, err)
+		}
+		if ready, err := a.e.ResyncVolume(ctx, byForce(replicationOf(v))); err != nil || ready {
+			t.Errorf("resync by force: %v, %v", ready, err)
+		}
+		b.must(b.e.PromoteVolume(ctx, replicationOf(w)))
+		time.Sleep(time.Minute)
+		if ready, err := a.e.ResyncVolume(ctx, replicationOf(v)); err != nil || !ready || len(a.conditions(v.ID)) != 0 {
+			t.Errorf("after the resync: %v, %v, %+v", ready, err, a.conditions(v.ID))
+		}
+		b.must(b.e.DemoteVolume(ctx, replicationOf(w)))
+		time.Sleep(time.Second)
+		a.must(a.e.PromoteVolume(ctx, replicationOf(v)))
+		a.use(v, func(at string) {
+			if a.look(at+"/kept") != host.PlaceFolder || a.look(at+"/lost") == host.PlaceFolder {
+				t.Error("a has not the data of b")
+			}
+		})
+	})
+}
+
 // TestReplicationOfAPairOnly: with crossed ports, a volume gets no data of another one; volumes with different names are a
 // pair if both calls say so.
 func TestReplicationOfAPairOnly(t *testing.T) {

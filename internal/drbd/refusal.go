@@ -1,6 +1,7 @@
 package drbd
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,7 +19,15 @@ const (
 	Unrelated
 	// PeerTooSmall: the peer has less room than the data of this side.
 	PeerTooSmall
+	// ByPeer: the peer authenticated, and ended the connection before the states of both were exchanged, as it does when it refuses the data of
+	// this side. Both sides look for themselves, and the first one ends the connection, often before the other has looked (seen in the lab: the
+	// side that had just booted). Only the log of the peer has the reason.
+	ByPeer
 )
+
+// ended are the states in which a connection ends for a side whose peer ended it (drivers/block/drbd/drbd_receiver.c: a socket that was shut
+// down, or a peer that disconnects). A side that refuses is "Disconnecting" itself.
+var ended = []string{"NetworkFailure", "BrokenPipe", "TearDown"}
 
 // lines are what the kernel writes (drbd_sync_handshake and receive_sizes of drivers/block/drbd/drbd_receiver.c). The sizes behind
 // the last one differ between versions.
@@ -29,22 +38,37 @@ var lines = map[Refusal]string{
 }
 
 // Line is what the kernel writes into its log.
-func (r Refusal) Line(minor uint32) string {
+func (r Refusal) Line(resource string, minor uint32) string {
+	if r == ByPeer {
+		return "drbd " + resource + ": conn( WFReportParams -> " + ended[0] + " ) "
+	}
 	return "block drbd" + strconv.FormatUint(uint64(minor), 10) + ": " + lines[r]
 }
 
-// RefusedIn reports which device refused its peer by a line of the kernel's log.
-func RefusedIn(line string) (minor uint32, r Refusal, ok bool) {
+// Refused is what a line of the kernel's log says of a connection that was refused.
+type Refused struct {
+	Why      Refusal
+	Resource string // only of ByPeer
+	Minor    uint32 // of the others
+}
+
+// RefusedIn returns what a line of the kernel's log says of a connection that was refused.
+func RefusedIn(line string) (r Refused, ok bool) {
+	if rest, ok := strings.CutPrefix(line, "drbd "); ok {
+		resource, text, _ := strings.Cut(rest, ": conn( WFReportParams -> ")
+		state, _, ok := strings.Cut(text, " )")
+		return Refused{Why: ByPeer, Resource: resource}, ok && slices.Contains(ended, state)
+	}
 	rest, ok := strings.CutPrefix(line, "block drbd")
 	number, text, ok2 := strings.Cut(rest, ": ")
 	n, err := strconv.ParseUint(number, 10, 32)
 	if !ok || !ok2 || err != nil {
-		return 0, 0, false
+		return Refused{}, false
 	}
-	for r, is := range lines {
-		if text == is || r == PeerTooSmall && strings.HasPrefix(text, is+" (") {
-			return uint32(n), r, true
+	for why, is := range lines {
+		if text == is || why == PeerTooSmall && strings.HasPrefix(text, is+" (") {
+			return Refused{Why: why, Minor: uint32(n)}, true
 		}
 	}
-	return 0, 0, false
+	return Refused{}, false
 }

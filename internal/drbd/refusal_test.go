@@ -1,29 +1,34 @@
 package drbd
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestRefusedIn(t *testing.T) {
-	for line, want := range map[string]struct {
-		minor uint32
-		r     Refusal
-	}{
-		"block drbd7: Split-Brain detected but unresolved, dropping connection!":                 {7, SplitBrain},
-		"block drbd1048575: Unrelated data, aborting!":                                           {1048575, Unrelated},
+	for line, want := range map[string]Refused{
+		"block drbd7: Split-Brain detected but unresolved, dropping connection!":                 {Why: SplitBrain, Minor: 7},
+		"block drbd1048575: Unrelated data, aborting!":                                           {Why: Unrelated, Minor: 1048575},
 		"block drbd7: Split-Brain detected, 1 primaries, automatically solved. Sync from peer":   {},
-		"block drbd0: The peer's disk size is too small!":                                        {0, PeerTooSmall},
+		"block drbd0: The peer's disk size is too small!":                                        {Why: PeerTooSmall},
 		"block drbd0: The peer's disk size is too small!!":                                       {},
 		"block drbdx: Unrelated data, aborting!":                                                 {},
 		"block drbd4294967296: Unrelated data, aborting!":                                        {},
-		"drbd drivebay-1: conn( WFReportParams -> NetworkFailure )":                              {},
+		"drbd drivebay-1: conn( WFReportParams -> NetworkFailure ) ":                             {Why: ByPeer, Resource: "drivebay-1"},
+		"drbd drivebay-1: conn( WFReportParams -> TearDown ) ":                                   {Why: ByPeer, Resource: "drivebay-1"},
+		"drbd drivebay-1: conn( WFReportParams -> Disconnecting ) ":                              {},
+		"drbd drivebay-1: conn( WFReportParams -> Connected ) ":                                  {},
+		"drbd drivebay-1: conn( WFConnection -> NetworkFailure ) ":                               {},
+		"drbd drivebay-1: conn( WFReportParams -> NetworkFailure":                                {},
 		"user says: block drbd7: Split-Brain detected but unresolved, dropping connection! Sure": {},
 		"": {},
 	} {
-		minor, r, ok := RefusedIn(line)
-		if minor != want.minor || r != want.r || ok != (want.r != 0) {
-			t.Errorf("%q: %d, %d, %v", line, minor, r, ok)
+		got, ok := RefusedIn(line)
+		if ok != (want.Why != 0) || ok && got != want {
+			t.Errorf("%q: %+v, %v", line, got, ok)
 		}
-		if ok && r.Line(minor) != line {
-			t.Errorf("%q is written as %q", line, r.Line(minor))
+		if ok && !strings.Contains(line, "TearDown") && got.Why.Line(got.Resource, got.Minor) != line {
+			t.Errorf("%q is written as %q", line, got.Why.Line(got.Resource, got.Minor))
 		}
 	}
 }

@@ -59,9 +59,9 @@ func (r *real) Describe() Description {
 	return Description{Name: host, Kind: "real"}
 }
 
-// ReadFile reads the counters of block devices by open files.
+// ReadFile reads by open files what package counters keeps open.
 func (r *real) ReadFile(name string) ([]byte, error) {
-	if r.dir == "" && counters.IsCounter(name) {
+	if r.dir == "" && counters.IsKept(name) {
 		if b, ok := r.counters.Read(name, r.Now(), r.openAttribute); ok {
 			return b, nil
 		}

@@ -158,6 +158,8 @@ func (c Call) resync() (Plan, error) {
 		return DiscardLocal, nil
 	case v.unused() && c.HoldsData:
 		return Nothing, c.refuse("the local data have no generation of their own, and the peer's would replace them: promote with force first, or disable the replication")
+	case c.Force && v.Conflict == drivebay.RefusedByPeer && !v.connected():
+		return DiscardLocal, nil // whether it is a split brain, the peer alone knows
 	case v.State.Connection == drbd.StandAlone:
 		return Reconnect, nil
 	}

@@ -129,6 +129,8 @@ func TestDecide(t *testing.T) {
 		"resync, waiting, force":       {Resync, true, view(sec, drbd.WFConnection, drbd.Outdated, drbd.DiskUnknown), Wait, false},
 		"resync, split brain":          {Resync, false, split(), Nothing, true},
 		"resync, split brain, force":   {Resync, true, split(), DiscardLocal, false},
+		"resync, refused":              {Resync, false, view(sec, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.RefusedByPeer), Wait, false},
+		"resync, refused, force":       {Resync, true, view(sec, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.RefusedByPeer), DiscardLocal, false},
 		"resync, unrelated":            {Resync, false, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.UnrelatedData), Nothing, true},
 		"resync, unrelated, force":     {Resync, true, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.UnrelatedData), Reconnect, false},
 		"resync, no word, force":       {Resync, true, view(sec, drbd.StandAlone, drbd.UpToDate, drbd.DiskUnknown), Reconnect, false},
@@ -141,13 +143,13 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDiscard: of all states, local data are discarded only after a reported split brain, by force, on a secondary.
+// TestDiscard: of all states, local data are discarded only after a reported split brain, or a refusal of the peer, by force, on a secondary.
 func TestDiscard(t *testing.T) {
 	discards := 0
 	for role := drbd.RoleUnknown; role <= sec; role++ {
 		for c := drbd.StandAlone; c <= drbd.Behind; c++ {
 			for disk := drbd.Diskless; disk <= drbd.UpToDate; disk++ {
-				for _, conflict := range []drivebay.ReplicationConflict{"", drivebay.SplitBrain, drivebay.UnrelatedData} {
+				for _, conflict := range []drivebay.ReplicationConflict{"", drivebay.SplitBrain, drivebay.UnrelatedData, drivebay.RefusedByPeer} {
 					for verb := Enable; verb <= Resync; verb++ {
 						for _, force := range []bool{false, true} {
 							v := view(role, c, disk, drbd.DiskUnknown).after(conflict)
@@ -155,7 +157,7 @@ func TestDiscard(t *testing.T) {
 							if plan != DiscardLocal {
 								continue
 							}
-							if discards++; verb != Resync || !force || role == pri || conflict != drivebay.SplitBrain || c >= drbd.Connected {
+							if discards++; verb != Resync || !force || role == pri || conflict != drivebay.SplitBrain && conflict != drivebay.RefusedByPeer || c >= drbd.Connected {
 								t.Errorf("verb %d discards data in %+v", verb, v.State)
 							}
 						}

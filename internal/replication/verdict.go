@@ -66,6 +66,8 @@ func Judge(v View) (Verdict, string) {
 		return SplitBrain, "the data of the two sides have no common history: disable the replication on the side whose data are to be discarded, and enable it again"
 	case !v.connected() && v.Conflict == drivebay.PeerTooSmall:
 		return Degraded, "the volume of the peer is too small: grow it on the other side, and connect both again with resync or promote"
+	case !v.connected() && v.Conflict == drivebay.RefusedByPeer:
+		return Degraded, "the peer refused the data of this side: `drivebay replication status` on the other machine says why"
 	case s.Disk < drbd.Consistent:
 		return NeedsResync, fmt.Sprintf("the local disk is %s", s.Disk)
 	case s.Connection == drbd.StandAlone:

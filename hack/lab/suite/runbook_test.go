@@ -46,6 +46,10 @@ func (s *runbookSite) use(command string) {
 	s.Sh("%sNodeUnstageVolume '%s'", csi, fmt.Sprintf(`{"volume_id":"%s","staging_target_path":"%s"}`, id, runbookStage))
 }
 
+func knowsSplit(s *runbookSite) bool {
+	return strings.Contains(s.Sh("drivebay replication status data-1"), "split brain")
+}
+
 var (
 	runbookBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 	runbookLine  = regexp.MustCompile(`^([ab])\$ (drivebay .*)$`)
@@ -109,6 +113,12 @@ func TestLabReplicationRunbook(t *testing.T) {
 			b.use("grep three again-a && echo kept >alone-b")
 			a.use("echo lost >alone-a")
 			a.Must(a.SetLink(t.Context(), true))
+			for !knowsSplit(a) { // the page shows the side that looked first
+				if knowsSplit(b) {
+					b.Sh("drivebay replication promote data-1 --secret-file %s", runbookSecret)
+				}
+				time.Sleep(2 * time.Second)
+			}
 		},
 		"Disable": func() { b.use("grep kept alone-b && test ! -e alone-a && echo last >last-b") },
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -257,8 +258,7 @@ func (p *pair) splitBrain() {
 	}
 	a.until("alone after a split brain", func(x drbd.State) bool { return x.Connection <= drbd.WFConnection })
 	p.ended()
-	a.refusedPeer(drbd.SplitBrain)
-	b.refusedPeer(drbd.SplitBrain)
+	p.refused(drbd.SplitBrain)
 	a.holds("after a split brain", 'f')
 	b.holds("after a split brain", 'g')
 	b.ok(b.connect(Right, true))
@@ -269,17 +269,42 @@ func (p *pair) splitBrain() {
 	b.holds("after the resync", 'f')
 }
 
-// refusedPeer wants a line of the kernel's log that says why the peer was refused.
-func (s *end) refusedPeer(why drbd.Refusal) {
+// refusedPeer reports whether a line of the kernel's log says why the peer was refused.
+func (s *end) refusedPeer(why drbd.Refusal) bool {
 	s.t.Helper()
 	lines, err := s.Log(s.t.Context())
 	s.ok(err)
 	for _, line := range lines {
-		if minor, r, ok := drbd.RefusedIn(line); ok && minor == Minor && r == why {
-			return
+		if r, ok := drbd.RefusedIn(line); ok && r.Minor == Minor && r.Why == why {
+			return true
 		}
 	}
-	s.t.Errorf("no line of %d in the log of the kernel: %q", why, lines)
+	return false
+}
+
+// refusedByPeer reports whether a line of the kernel's log says that the peer ended the connection.
+func (s *end) refusedByPeer() bool {
+	s.t.Helper()
+	lines, err := s.Log(s.t.Context())
+	s.ok(err)
+	return slices.ContainsFunc(lines, func(line string) bool {
+		r, ok := drbd.RefusedIn(line)
+		return ok && r.Why == drbd.ByPeer && r.Resource == Resource
+	})
+}
+
+// refused wants a side that says why the connection was refused, and another that does, or that says that its peer refused it.
+func (p *pair) refused(why drbd.Refusal) {
+	p.Helper()
+	for _, s := range p.ends() {
+		other := p.a
+		if s == p.a {
+			other = p.b
+		}
+		if !s.refusedPeer(why) && !(other.refusedPeer(why) && s.refusedByPeer()) {
+			p.Errorf("nothing of refusal %d in the log of a kernel", why)
+		}
+	}
 }
 
 // ended waits until no side is connected, and ends the connection of a side that still waits.

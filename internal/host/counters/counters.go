@@ -22,8 +22,8 @@ func IsAttribute(name string) bool {
 	return false
 }
 
-// Files keeps those attributes of block devices open that every tick reads: to resolve their
-// names and open them costs more than to read them. The kernel removes an attribute together with its
+// Files keeps those attributes of block devices open that every tick or every call for the statistics of a
+// volume reads: to resolve their names and open them costs more than to read them. The kernel removes an attribute together with its
 // device, and a read of the open file fails from then on (ENODEV: Linux, fs/kernfs/file.c,
 // kernfs_get_active). So an open file never shows the counters of a later device with the name.
 type Files struct {
@@ -38,17 +38,34 @@ type openFile struct {
 	used time.Time
 }
 
-const (
-	dir  = "sys/class/block/"
-	idle = time.Minute // after which a file that no call reads is closed
-)
+// idle is when a file is closed that no call reads. The kubelet asks for the statistics of a volume each minute.
+const idle = 3 * time.Minute
 
-// IsCounter reports whether a tick reads the file.
-func IsCounter(name string) bool {
-	device, ok := strings.CutPrefix(name, dir)
-	_, file, _ := strings.Cut(device, "/")
-	return ok && slices.Contains([]string{"stat", "inflight", "size"}, file)
+// kept are the files by the folder of the device's folder.
+var kept = map[string][]string{
+	"sys/class/block/": {"stat", "inflight", "size"}, // of a tick
+	"sys/dev/block/":   {"start", "size", "uevent"},  // which partition a device is
 }
+
+// IsKept reports whether the file is kept open.
+func IsKept(name string) bool {
+	for dir, files := range kept {
+		if device, ok := strings.CutPrefix(name, dir); ok {
+			_, file, _ := strings.Cut(device, "/")
+			return slices.Contains(files, file)
+		}
+	}
+	return false
+}
+
+// most is how many files may be open here: a quarter of those of the process.
+var most = sync.OnceValue(func() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 0
+	}
+	return int(min(limit.Cur/4, 1<<20))
+})
 
 // Read reads a file from its beginning. It returns false if the file cannot be read: the name has to
 // be opened then.
@@ -56,6 +73,10 @@ func (c *Files) Read(name string, now time.Time, open func(string) (int, error))
 	c.mu.Lock()
 	c.sweep(now)
 	f := c.files[name]
+	if f == nil && len(c.files) >= most() {
+		c.mu.Unlock()
+		return nil, false
+	}
 	if f == nil {
 		fd, err := open(name)
 		if err != nil {
@@ -103,7 +124,7 @@ func (f *openFile) read() ([]byte, error) {
 	if f.fd < 0 {
 		return nil, unix.EBADF
 	}
-	var b [256]byte // "stat" has 17 numbers
+	var b [512]byte // "stat" has 17 numbers, "uevent" the name of a partition
 	for {
 		n, err := unix.Pread(f.fd, b[:], 0)
 		switch {

@@ -35,9 +35,11 @@ func TestRootCounters(t *testing.T) {
 	var files counters.Files
 	opens := 0
 	read := func(name string) (string, bool) {
-		name = "sys/class/block/" + name
-		if !counters.IsCounter(name) {
-			t.Fatalf("%s is no counter", name)
+		if !strings.HasPrefix(name, "sys/") {
+			name = "sys/class/block/" + name
+		}
+		if !counters.IsKept(name) {
+			t.Fatalf("%s is not kept open", name)
 		}
 		b, ok := files.Read(name, time.Now(), func(name string) (int, error) {
 			opens++
@@ -56,12 +58,22 @@ func TestRootCounters(t *testing.T) {
 	if again, _ := read(disk + "p1/size"); !ok || again != before || opens != 2 {
 		t.Errorf("by %d open files: %q, then %q", opens, before, again)
 	}
+	num, err := w.ReadFile("sys/class/block/" + disk + "p1/dev")
+	must(t, err)
+	byNumber := "sys/dev/block/" + strings.TrimSpace(string(num))
+	start, ok := read(byNumber + "/start")
+	if event, has := read(byNumber + "/uevent"); !ok || start != "2048\n" || !has || !strings.Contains(event, "DEVNAME="+disk+"p1\n") || opens != 4 {
+		t.Errorf("by %d open files: start %q, uevent %q", opens, start, event)
+	}
 	must(t, d.RemovePartition(1))
 	if b, ok := read(disk + "p1/size"); ok {
 		t.Errorf("the partition is gone: %q", b)
 	}
+	if b, ok := read(byNumber + "/start"); ok {
+		t.Errorf("the partition is gone, by its number too: %q", b)
+	}
 	must(t, d.AddPartition(1, 8*mib, 8*mib))
-	if after, ok := read(disk + "p1/size"); !ok || after == before || opens != 3 {
+	if after, ok := read(disk + "p1/size"); !ok || after == before || opens != 5 {
 		t.Errorf("another partition has the name: %q, and was %q; %d open files", after, before, opens)
 	}
 	must(t, d.RemovePartition(1))

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/content"
 	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/replication"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
@@ -22,12 +24,15 @@ type seen struct {
 	past    map[string]replication.Info             // by volume
 }
 
-// hear remembers why the device of a minor refused its peer.
+// hear remembers why the device of a minor refused its peer, or that the peer refused it, if nothing better is known.
 func (s *seen) hear(minor uint32, why drivebay.ReplicationConflict) {
 	s.Lock()
 	defer s.Unlock()
 	if s.refused == nil {
 		s.refused = map[uint32]drivebay.ReplicationConflict{}
+	}
+	if why == drivebay.RefusedByPeer && s.refused[minor] != "" {
+		return
 	}
 	s.refused[minor] = why
 }
@@ -41,7 +46,7 @@ func (s *seen) conflict(st drbd.Status, recorded drivebay.ReplicationConflict) d
 	case st.State.Connection >= drbd.Connected:
 		delete(s.refused, st.Minor)
 		return ""
-	case ok:
+	case ok && (heard != drivebay.RefusedByPeer || recorded == ""):
 		return heard
 	}
 	return recorded
@@ -82,13 +87,23 @@ type Observer struct {
 
 // Heard remembers that the kernel refused a peer, which it says in its log only. It reports whether a line says that.
 func (e *Observer) Heard(line string) bool {
-	minor, why, ok := drbd.RefusedIn(line)
+	r, ok := drbd.RefusedIn(line)
 	if !ok {
 		return false
 	}
-	e.seen.hear(minor, map[drbd.Refusal]drivebay.ReplicationConflict{drbd.SplitBrain: drivebay.SplitBrain, drbd.Unrelated: drivebay.UnrelatedData, drbd.PeerTooSmall: drivebay.PeerTooSmall}[why])
+	if r.Resource != "" {
+		rec, err := e.Ledger.Record(strings.TrimPrefix(r.Resource, content.OursPrefix))
+		if err != nil || !rec.Volume.Replicates() {
+			return false
+		}
+		r.Minor = rec.Volume.Replication.Minor
+	}
+	e.seen.hear(r.Minor, conflicts[r.Why])
 	return true
 }
+
+var conflicts = map[drbd.Refusal]drivebay.ReplicationConflict{drbd.SplitBrain: drivebay.SplitBrain, drbd.Unrelated: drivebay.UnrelatedData,
+	drbd.PeerTooSmall: drivebay.PeerTooSmall, drbd.ByPeer: drivebay.RefusedByPeer}
 
 // ObserveSoon asks the kernel for the state of every replicated volume. It does not wait: the kernel may wait for a disk.
 func (e *Observer) ObserveSoon() {

@@ -90,6 +90,8 @@ func next(v *api.ReplicatedVolume) string {
 		return "on the side whose data are to be discarded: " + do("disable", "") + ", then enable it with the role target"
 	case v.Conflict == string(drivebay.PeerTooSmall):
 		return fmt.Sprintf("on the other side: `drivebay volume expand %s SIZE` and ", name) + do("resync", "") + "; then here: " + do("promote", "")
+	case v.Conflict == string(drivebay.RefusedByPeer):
+		return fmt.Sprintf("on the other machine: `drivebay replication status %s`", name)
 	case v.Status == "error" && v.Role == "primary":
 		return "on the side whose data are to be discarded: " + do("demote", "") + " and " + do("resync", " --force --yes") + "; then on the other side: " + do("promote", "")
 	case v.Status == "error":

@@ -131,6 +131,7 @@ func meet(r, p *resource) {
 // "disconnect" after each kind of split brain.
 func (l *Link) connect(r, p *resource) {
 	refuse := func() { r.standAlone(); p.standAlone() }
+	defer func() { r.fresh, p.fresh = false, false }()
 	switch {
 	case r.below == nil || p.below == nil:
 		return
@@ -152,9 +153,7 @@ func (l *Link) connect(r, p *resource) {
 		case why == api.SplitBrain && p.peer.DiscardMyData && !r.peer.DiscardMyData:
 			target = p
 		default:
-			l.ends[0].devices.Logf(kernel.LevelAlert, "%s", why.Line(r.minor))
-			l.ends[1].devices.Logf(kernel.LevelAlert, "%s", why.Line(p.minor))
-			refuse()
+			l.disagree(why, r, p)
 			return
 		}
 	}
@@ -166,7 +165,7 @@ func (l *Link) connect(r, p *resource) {
 	bytes := min(r.wanted, p.wanted, bitmapAt(r.end), bitmapAt(p.end))
 	for i, of := range []*resource{r, p} {
 		if of.bytes > bytes && of.disk > api.Inconsistent { // receive_sizes
-			l.ends[i].devices.Logf(kernel.LevelErr, "%s", api.PeerTooSmall.Line(of.minor))
+			l.ends[i].devices.Logf(kernel.LevelErr, "%s", api.PeerTooSmall.Line(of.name, of.minor))
 			of.standAlone() // and the peer waits for it again
 			return
 		}
@@ -179,6 +178,19 @@ func (l *Link) connect(r, p *resource) {
 	}
 	r.store()
 	p.store()
+}
+
+// disagree ends a connection whose ends cannot have the same data. An end that has just been told to connect is often too late to look:
+// its peer has ended the connection already, and it waits for it again.
+func (l *Link) disagree(why api.Refusal, ends ...*resource) {
+	for i, of := range ends {
+		if of.fresh && !ends[1-i].fresh {
+			l.ends[i].devices.Logf(kernel.LevelInfo, "%s", api.ByPeer.Line(of.name, of.minor))
+			continue
+		}
+		l.ends[i].devices.Logf(kernel.LevelAlert, "%s", why.Line(of.name, of.minor))
+		of.standAlone()
+	}
 }
 
 // older returns the end that has the older data; nil: they are the same, or neither is older.

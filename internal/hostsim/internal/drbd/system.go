@@ -59,6 +59,7 @@ type resource struct {
 	role     api.Role
 	disk     api.Disk
 	link     api.Connection
+	fresh    bool      // it was told to connect, and has met no peer since
 	peer     *api.Peer // nil: StandAlone
 	peerRole api.Role
 	peerDisk api.Disk
@@ -308,7 +309,7 @@ func (s *System) Connect(_ context.Context, name string, p api.Peer) error {
 	if p.DiscardMyData && r.role == api.RolePrimary {
 		return refusal("connect", 123)
 	}
-	r.peer, r.link = &p, api.WFConnection
+	r.peer, r.link, r.fresh = &p, api.WFConnection, true
 	return nil
 }
 
