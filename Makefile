@@ -59,16 +59,16 @@ test-addons: need-go ## the daemon against the released programs of CSI-Addons (
 
 lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
 	$(GO) run ./hack/lab build
-	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 30m -parallel 3 -run Lab -skip LabVolume ./hack/lab/suite
+	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 30m -parallel 3 -run Lab -skip 'LabVolume|LabLong' ./hack/lab/suite
 
 lab-volumes: need-go ## the same for volumes: real LVM, csi-sanity, power cuts
 	$(GO) run ./hack/lab build
 	$(GO) run ./hack/tier -name lab-volumes -min 5 -- -tags lab -timeout 60m -parallel 2 -run LabVolume ./hack/lab/suite
 
 # DRIVEBAY_LAB_LONG adds backings and steps to tests of volumes only.
-lab-long: need-go ## the same as lab-volumes with nothing left out: every backing, every step of a move (about two hours)
+lab-long: need-go ## the same as lab-volumes with nothing left out, every backing, every step of a move; and replication for long (over two hours)
 	$(GO) run ./hack/lab build
-	DRIVEBAY_LAB_LONG=1 $(GO) run ./hack/tier -name lab-long -min 5 -- -tags lab -timeout 4h -parallel 2 -run LabVolume ./hack/lab/suite
+	DRIVEBAY_LAB_LONG=1 $(GO) run ./hack/tier -name lab-long -min 5 -- -tags lab -timeout 4h -parallel 2 -run 'LabVolume|LabLong' ./hack/lab/suite
 
 # SHORT=1 leaves out the specs of Kubernetes that it calls slow or of a feature, and the guides of drives.
 kube: need-go ## the chart in a real Kubernetes cluster of one node, with Kubernetes' own storage tests (needs root; builds Kubernetes once: CONTRIBUTING.md)

@@ -181,6 +181,10 @@ func killedAfter(t *testing.T, at string, backing drivebay.Backing, goal string,
 
 // labGoal is such a process.
 func labGoal(t *testing.T, goal string) {
+	do, ok := labGoals[goal]
+	if !ok {
+		do = replicationGoals[goal]
+	}
 	machine, err := host.Real("/")
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +228,7 @@ func labGoal(t *testing.T, goal string) {
 		}
 	}
 	for { // what is taken up again is at work already
-		if err = labGoals[goal](ctx, labDaemon{e, mgr, class}); !errors.Is(err, drivebay.ErrPending) {
+		if err = do(ctx, labDaemon{e, mgr, class}); !errors.Is(err, drivebay.ErrPending) {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)

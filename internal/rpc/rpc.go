@@ -82,7 +82,7 @@ const (
 // connection that answers pings stays open: sidecars exit when they lose theirs.
 func (g *Guard) NewServer() *grpc.Server {
 	return grpc.NewServer(grpc.UnaryInterceptor(g.Intercept), grpc.MaxRecvMsgSize(MaxMessage),
-		grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(connectTime),
+		grpc.MaxConcurrentStreams(maxStreams), grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window), grpc.ConnectionTimeout(connectTime),
 		grpc.ReadBufferSize(bufferSize), grpc.WriteBufferSize(bufferSize),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingTime, Timeout: pongTime}))
 }
@@ -90,6 +90,10 @@ func (g *Guard) NewServer() *grpc.Server {
 // bufferSize is the size of the buffers of a connection. The kubelet opens a connection for each
 // call, and each would allocate gRPC's default of 32 KiB in both directions. Most messages fit 4 KiB.
 const bufferSize = 4 << 10
+
+// window is how much a client may send before the server has read it: what HTTP/2 begins with (RFC 9113 6.9.2).
+// Without it, gRPC measures each connection with pings in order to allow more.
+const window = 65535
 
 // grace is how long calls under way may still run after ctx ends.
 const grace = 5 * time.Second

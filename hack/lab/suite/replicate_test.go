@@ -9,6 +9,14 @@ import (
 	"github.com/drivebay/drivebay/hack/lab/machine"
 )
 
+// TestLabLongReplicationKilled: whoever enables, grows and disables a replication is killed after each step.
+func TestLabLongReplicationKilled(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{scsi("partition1", 0x5000c500b0000000)}})
+	m.Sh("modprobe drbd usermode_helper=/bin/true")
+	lab.Run(t, m, "./volume", "-tags=lab", "-run", "LabReplicationKilled")
+}
+
 // TestLabReplication runs the engine's replicated volumes on a kernel with DRBD.
 func TestLabReplication(t *testing.T) {
 	t.Parallel()

@@ -180,7 +180,7 @@ func (l *Link) connect(r, p *resource) {
 	p.store()
 }
 
-// disagree ends a connection whose ends cannot have the same data. An end that has just been told to connect is often too late to look:
+// disagree ends a connection whose ends cannot have the same data. An end that has just begun to connect is often too late to look:
 // its peer has ended the connection already, and it waits for it again.
 func (l *Link) disagree(why api.Refusal, ends ...*resource) {
 	for i, of := range ends {

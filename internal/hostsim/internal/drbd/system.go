@@ -59,7 +59,7 @@ type resource struct {
 	role     api.Role
 	disk     api.Disk
 	link     api.Connection
-	fresh    bool      // it was told to connect, and has met no peer since
+	fresh    bool      // Connect was called, and it has met no peer since
 	peer     *api.Peer // nil: StandAlone
 	peerRole api.Role
 	peerDisk api.Disk
