@@ -18,6 +18,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/store"
 	"github.com/drivebay/drivebay/lvm"
@@ -203,7 +204,7 @@ func labGoal(t *testing.T, goal string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	mgr := drivemgr.New(machine, st, drivemgr.Options{Claim: claim})
 	var steps atomic.Int64
-	opt := volume.Options{Node: "lab", After: func(_, step string) error {
+	opt := volume.Options{Node: "lab", DRBD: drbd.OpenKernel, After: func(_, step string) error {
 		if steps.Add(1) != int64(after) {
 			return nil
 		}

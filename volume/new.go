@@ -85,11 +85,11 @@ func (e *Engine) wire(at *env.Env) {
 	e.expand = &expand.Expander{Env: at, Ledger: e.ledger, Steps: e.steps, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts, Watch: e.watch, Provision: e.provision}
 	e.drbd = &replicated.Devices{Env: at, Ledger: e.ledger, Steps: e.steps, Device: e.device, LUKS: e.luks, Partitions: e.partitions, Write: e.write}
 	e.replicated = &replicated.Replicator{Devices: e.drbd, Mounts: e.mounts, Watch: e.watch, Expand: e.expand}
-	e.replications = &replicated.Observer{Devices: e.drbd, Inventory: e.inventory, Watch: e.watch}
+	e.replications = &replicated.Observer{Devices: e.drbd, Inventory: e.inventory, Watch: e.watch, Provision: e.provision}
 	e.copyaway = &copyaway.Copier{Env: at, Ledger: e.ledger, Steps: e.steps, Partitions: e.partitions, Moves: e.moves, Device: e.device, Instances: e.instances, Inventory: e.inventory, Erase: e.erase, Write: e.write, LUKS: e.luks, Watch: e.watch, Provision: e.provision, Expand: e.expand}
 	e.evacuate = &evacuate.Evacuator{Env: at, Ledger: e.ledger, Steps: e.steps, Partitions: e.partitions, Groups: e.groups, Moves: e.moves, Device: e.device, Instances: e.instances, Inventory: e.inventory, Erase: e.erase, Write: e.write, Mirror: e.mirror, Provision: e.provision, Snapshots: e.snapshots, CopyAway: e.copyaway, MovesLV: make(chan struct{}, 1)}
 	e.adopt = &adopt.Adopter{Env: at, Ledger: e.ledger, Partitions: e.partitions, Moves: e.moves, Instances: e.instances, Inventory: e.inventory, Write: e.write, LUKS: e.luks, Mounts: e.mounts, Snapshots: e.snapshots, Evacuate: e.evacuate}
-	e.repair = &repair.Repairer{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts, Watch: e.watch, Snapshots: e.snapshots}
+	e.repair = &repair.Repairer{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts, Watch: e.watch, Snapshots: e.snapshots, Replicas: e.drbd}
 	e.device.Piece, e.device.Kinds = e.expand.Piece, []device.Kind{e.drbd.Layer, e.luks.Layer}
 	e.ledger.Publish, e.ledger.Missing, e.ledger.Acquire = e.publish, e.adopt.Missing, e.copyaway.BeginFirst
 }

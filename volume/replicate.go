@@ -96,7 +96,7 @@ func (e replicationCalls) ReplicationView(ctx context.Context, id string) (view 
 }
 
 // resumeReplication attaches the replicated volumes whose drives are here, after a listing, and gives them their roles back.
-// They connect with the secret of the options, or with the next call that has it. A record that is older than the mark on
+// They connect with the secret of the options, or with the next call that has it. Those whose drives are gone are detached. A record that is older than the mark on
 // its drive is corrected.
 func (e *Engine) resumeReplication(first bool) {
 	older := func(v *drivebay.Volume) bool { return v.Replication == nil && e.partitions.Marked(v) }
@@ -107,6 +107,8 @@ func (e *Engine) resumeReplication(first bool) {
 			continue
 		case older(v):
 			again, is = e.drbd.Correct, older
+		case e.env.Opt.DRBD != nil && v.Replicates() && e.drbd.Gone(v):
+			again, is = e.drbd.LetGo, func(v *drivebay.Volume) bool { return v.Replicates() && e.drbd.Gone(v) }
 		case e.env.Opt.DRBD == nil || !v.Replicates() || !(first && e.env.Opt.ReplicationSecret != nil) && e.device.StaysOpen(v):
 			continue
 		}

@@ -341,6 +341,34 @@ func TestReplicationRefusedByPeer(t *testing.T) {
 	})
 }
 
+// TestReplicationConnectsAgain: the kernel stops trying to connect a volume when anybody calls who does not know the secret. An engine that
+// has it begins again after a minute.
+func TestReplicationConnectsAgain(t *testing.T) {
+	t.Parallel()
+	opt := volume.Options{ReplicationSecret: func() (string, error) { return replicationSecret[drivebay.SecretReplication], nil }}
+	onTwoSites(t, opt, func(a, b *stand, _ func(bool)) {
+		ctx := a.Context()
+		v, w := a.make("v", requests()["ext4 on a partition"]), b.make("v", requests()["ext4 on a partition"])
+		a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+		b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+		time.Sleep(time.Minute)
+		wrong, err := drbd.NewSecret("wrong")
+		k, err2 := b.sim.DRBD()
+		b.must(err, err2, k.Disconnect(ctx, siteB, siteA, true))
+		b.must(k.Connect(ctx, "drivebay-"+v.ID, drbd.Peer{Local: siteB, Remote: siteA, Protocol: drbd.ProtocolC, Secret: wrong}))
+		time.Sleep(10 * time.Second)
+		if x := a.view(v); x.State.Connection != drbd.StandAlone {
+			a.Errorf("called without the secret: %+v", x.Status)
+		}
+		time.Sleep(3 * time.Minute)
+		for _, s := range []*stand{a, b} {
+			if info, err := s.e.ReplicationInfo(ctx, v.ID); err != nil || info.Status != drivebay.ReplicationHealthy {
+				s.Errorf("some minutes later: %+v, %v", info, err)
+			}
+		}
+	})
+}
+
 // TestReplicationOfAPairOnly: with crossed ports, a volume gets no data of another one; volumes with different names are a
 // pair if both calls say so.
 func TestReplicationOfAPairOnly(t *testing.T) {

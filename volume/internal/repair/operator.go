@@ -137,6 +137,9 @@ func (e *Repairer) ForgetVolume(ctx context.Context, id string) error {
 		if err := e.Device.Stack(&v).Above().Close(ctx); err != nil { // they stand on nothing
 			return err
 		}
+		if err := e.Replicas.Drop(ctx, v); err != nil { // its peer would find it
+			return err
+		}
 		if err := e.forgetSnapshotsOf(id); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/replicated"
 	"github.com/drivebay/drivebay/volume/internal/snapshots"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 	"github.com/drivebay/drivebay/volume/internal/watch"
@@ -35,6 +36,7 @@ type Repairer struct {
 	Mounts     *mounts.Mounter
 	Watch      *watch.Watcher
 	Snapshots  *snapshots.Snapshotter
+	Replicas   *replicated.Devices
 
 	repairing autoRepairs
 }

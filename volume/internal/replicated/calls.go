@@ -18,12 +18,16 @@ func (e *Devices) View(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) (
 		return nil, nil
 	}
 	// A demotion that was cut short has not recorded its role, and the peer is primary by now: the view shows the role of the kernel, so
-	// that the demotion can be repeated.
-	if err := e.attach(ctx, k, v, e.belowOf(v)); err != nil && !errors.Is(err, drbd.ErrTwoPrimaries) {
-		return nil, err
+	// that the demotion can be repeated. A volume whose drive is gone can be demoted as well.
+	without := e.attach(ctx, k, v, e.belowOf(v))
+	if without != nil && !errors.Is(without, drbd.ErrTwoPrimaries) && !e.Gone(v) {
+		return nil, without
 	}
 	st, err := k.Status(ctx, v.Replication.Minor)
-	if err != nil {
+	switch {
+	case err != nil && without != nil:
+		return nil, without
+	case err != nil:
 		return nil, fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
 	}
 	return &replication.View{Status: st, Conflict: e.seen.conflict(st, v.Replication.Conflict)}, nil
@@ -37,6 +41,40 @@ func (e *Devices) Look(ctx context.Context, v drivebay.Volume) (*replication.Vie
 	}
 	defer k.Close()
 	return e.View(ctx, k, &v)
+}
+
+// Gone reports whether the kernel lacks what the piece of a volume lies on. A mirror lies on each of its drives.
+func (e *Devices) Gone(v *drivebay.Volume) bool {
+	s, absent := e.Drives.Snapshot(), 0
+	for _, id := range v.Location.Drives {
+		if d, known := steps.DriveOf(s, id); !known || d.Status != drivebay.StatusOnline {
+			absent++
+		}
+	}
+	return s.Complete && absent > 0 && (v.Location.Kind != drivebay.LocationMirror || absent == len(v.Location.Drives))
+}
+
+// LetGo detaches a volume from a drive that is gone. The kernel notices that only by the next write: until then both sides count as
+// having the data. A primary goes on with the data of its peer.
+func (e *Devices) LetGo(ctx context.Context, id string) error {
+	rec, err := e.Ledger.Record(id)
+	if err != nil {
+		return err
+	}
+	k, err := e.loaded()
+	if err != nil {
+		return nil // then there is no device
+	}
+	defer k.Close()
+	v := &rec.Volume
+	st, err := k.Status(ctx, v.Replication.Minor)
+	if err != nil || st.Resource != resourceOf(v) || st.State.Disk <= drbd.Diskless {
+		return nil
+	}
+	if err := k.Detach(ctx, v.Replication.Minor, true); err != nil {
+		return fmt.Errorf("volume %s: detach it from its drive, which is gone: %w", id, inOurWords(err))
+	}
+	return nil
 }
 
 // Restore attaches a replicated volume after a restart, and connects it if the engine has the secret.

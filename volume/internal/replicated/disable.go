@@ -106,6 +106,14 @@ func (e *Devices) DropEnded(ctx context.Context, v drivebay.Volume) error {
 	if !v.Replicated() || !v.Replication.Ended {
 		return nil
 	}
+	return e.Drop(ctx, v)
+}
+
+// Drop takes down the device of a volume, if it has one. Nothing is written to its drive.
+func (e *Devices) Drop(ctx context.Context, v drivebay.Volume) error {
+	if !v.Replicated() {
+		return nil
+	}
 	k, err := e.loaded()
 	if errors.Is(err, drbd.ErrUnavailable) || errors.Is(err, drivebay.ErrNoSupport) {
 		return nil // then there is no device

@@ -14,6 +14,7 @@ import (
 	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/replication"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
+	"github.com/drivebay/drivebay/volume/internal/provision"
 	"github.com/drivebay/drivebay/volume/internal/watch"
 )
 
@@ -22,6 +23,7 @@ type seen struct {
 	sync.Mutex
 	refused map[uint32]drivebay.ReplicationConflict // by minor: what the kernel's log said since the last connection
 	past    map[string]replication.Info             // by volume
+	alone   map[string]time.Time                    // by volume: since when its connection has ended without a conflict, or when it was begun again
 }
 
 // hear remembers why the device of a minor refused its peer, or that the peer refused it, if nothing better is known.
@@ -68,12 +70,48 @@ func (s *seen) look(v *drivebay.Volume, view replication.View, now time.Time) dr
 	return is.ReplicationPast
 }
 
+// connectEvery is how long a connection that ended without a conflict stays so.
+const connectEvery = time.Minute
+
+// stand remembers since when the kernel has stopped trying to connect a volume. It does so when anybody calls who does not know the secret.
+func (s *seen) stand(id string, view replication.View, now time.Time) {
+	s.Lock()
+	defer s.Unlock()
+	switch _, known := s.alone[id]; {
+	case view.State.Connection != drbd.StandAlone || view.Conflict != "":
+		delete(s.alone, id)
+	case !known:
+		if s.alone == nil {
+			s.alone = map[string]time.Time{}
+		}
+		s.alone[id] = now
+	}
+}
+
+// due reports whether a volume is to be connected again.
+func (s *seen) due(id string, now time.Time) bool {
+	s.Lock()
+	defer s.Unlock()
+	since, ok := s.alone[id]
+	return ok && now.Sub(since) >= connectEvery
+}
+
+// tried lets a volume wait from now on.
+func (s *seen) tried(id string, now time.Time) {
+	s.Lock()
+	defer s.Unlock()
+	if _, ok := s.alone[id]; ok {
+		s.alone[id] = now
+	}
+}
+
 // forget ends what is known of a volume and its device: the minor may become another volume's.
 func (s *seen) forget(v *drivebay.Volume) {
 	s.Lock()
 	defer s.Unlock()
 	delete(s.refused, v.Replication.Minor)
 	delete(s.past, v.ID)
+	delete(s.alone, v.ID)
 }
 
 // Observer observes the replications of all volumes, and records what has to be known of them later.
@@ -81,6 +119,7 @@ type Observer struct {
 	*Devices
 	Inventory *inventory.Inventory
 	Watch     *watch.Watcher
+	Provision *provision.Provisioner
 
 	observing atomic.Bool
 }
@@ -137,6 +176,9 @@ func (e *Observer) observe(ctx context.Context, ids []string) (news bool) {
 			continue
 		}
 		info := e.ask(ctx, k, err, &rec.Volume)
+		if e.due(&rec.Volume) {
+			e.Provision.ResumeWork(false, id, e.connectAgain, func() bool { return true })
+		}
 		if info.Status == drivebay.ReplicationHealthy {
 			info.LastSync = time.Time{} // it is now, at each look
 		}
@@ -166,6 +208,7 @@ func (e *Observer) see(v *drivebay.Volume, st drbd.Status) drivebay.ReplicationI
 	view := replication.View{Status: st, Conflict: e.seen.conflict(st, v.Replication.Conflict)}
 	verdict, why := replication.Judge(view)
 	now := e.seen.look(v, view, e.Machine.Now())
+	e.seen.stand(v.ID, view, e.Machine.Now())
 	recorded := v.Replication.Past
 	parted := verdict != replication.Ready && now.LastSync != recorded.LastSync
 	if parted || now.Bytes != recorded.Bytes || now.Duration != recorded.Duration || view.Conflict != v.Replication.Conflict {

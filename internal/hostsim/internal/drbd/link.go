@@ -84,12 +84,17 @@ func (s *System) cut(r *resource) {
 			continue
 		}
 		x.link, x.total = api.WFConnection, 0
-		if x.role == api.RolePrimary && x.disk == api.UpToDate && x.uuids[1] == 0 {
-			x.generation()
-			x.uuids[0] |= 1
-		}
-		x.store()
+		x.alone()
 	}
+}
+
+// alone begins a generation of what a primary writes without the disk of its peer.
+func (r *resource) alone() {
+	if r.role == api.RolePrimary && r.disk == api.UpToDate && r.uuids[1] == 0 {
+		r.generation()
+		r.uuids[0] |= 1
+	}
+	r.store()
 }
 
 func (l *Link) step() {
@@ -225,6 +230,9 @@ const copiedAtOnce = 256
 
 // synchronize copies what differs. A resync is seen in one round, and done in the next.
 func synchronize(r, p *resource) {
+	if r.below == nil || p.below == nil {
+		return
+	}
 	source, target := r, p
 	if p.role == api.RolePrimary || r.disk != api.UpToDate {
 		source, target = p, r

@@ -193,6 +193,9 @@ func (s *System) Attach(_ context.Context, minor uint32, b api.Backing) error {
 			r.all()
 		}
 		r.dev.Mapped.Hold([]*block.Device{d})
+		if p := s.peerOf(r); p != nil && r.link >= api.Connected { // the ends compare what they have, as when they connect
+			r.link, p.link = api.WFConnection, api.WFConnection
+		}
 		r.store()
 		r.storeBitmap()
 		r.dev.Changed()
@@ -201,10 +204,13 @@ func (s *System) Attach(_ context.Context, minor uint32, b api.Backing) error {
 }
 
 // Detach implements Kernel.
-func (s *System) Detach(_ context.Context, minor uint32, _ bool) error {
+func (s *System) Detach(_ context.Context, minor uint32, force bool) error {
 	return s.on("detach", minor, func(r *resource) error {
-		if r.role == api.RolePrimary && r.link < api.Connected {
+		if r.role == api.RolePrimary && r.link < api.Connected && !force {
 			return refusal("detach", -2)
+		}
+		if p := s.peerOf(r); p != nil && p.link >= api.Connected {
+			p.alone()
 		}
 		r.detach()
 		return nil

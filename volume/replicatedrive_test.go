@@ -1,0 +1,107 @@
+package volume_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// onReplica runs a test on two sites that have the same data, of a volume that is primary on a.
+func onReplica(t *testing.T, name string, test func(a, b *stand, v drivebay.Volume)) {
+	t.Helper()
+	onTwoSites(t, volume.Options{}, func(a, b *stand, _ func(bool)) {
+		v, w := a.make("v", requests()[name]), b.make("v", requests()[name])
+		a.makeFile(v, "before")
+		a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, true)))
+		b.must(b.e.EnableReplication(a.Context(), replicateFrom(w, siteB, siteA, false)))
+		time.Sleep(time.Minute)
+		test(a, b, w)
+	})
+}
+
+// bothReady wants both sides to have the same data, and nothing to be wrong with the volume.
+func bothReady(when string, v drivebay.Volume, sites ...*stand) {
+	for _, s := range sites {
+		s.Helper()
+		if info, err := s.e.ReplicationInfo(s.Context(), v.ID); err != nil || info.Status != drivebay.ReplicationHealthy || len(s.conditions(v.ID)) != 0 {
+			s.Errorf("%s: %+v, %v, %+v", when, info, err, s.conditions(v.ID))
+		}
+	}
+}
+
+// TestReplicationDriveBack: a drive that is gone for a while is detached, so that no side counts it as a copy. When it is back it gets what
+// was written meanwhile.
+func TestReplicationDriveBack(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ext4 on a partition", "xfs on linear"} {
+		t.Run(name, func(t *testing.T) {
+			onReplica(t, name, func(a, b *stand, v drivebay.Volume) {
+				b.inject(v.Location.Drives[0], "vanish")
+				time.Sleep(time.Minute)
+				if x := a.view(v); x.State.PeerDisk != drbd.Diskless {
+					a.Errorf("the drive of the peer is gone: %+v", x.Status)
+				}
+				for _, s := range []*stand{a, b} {
+					if info, err := s.e.ReplicationInfo(s.Context(), v.ID); err != nil || info.Status != drivebay.ReplicationDegraded {
+						s.Errorf("the drive of a side is gone: %+v, %v", info, err)
+					}
+				}
+				b.refuses("promoted without a drive", b.e.PromoteVolume(b.Context(), byForce(replicationOf(v))), drivebay.ErrRefused)
+				a.makeFile(v, "alone")
+				b.inject(v.Location.Drives[0], "return")
+				time.Sleep(2 * time.Minute)
+				bothReady("the drive is back", v, a, b)
+				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
+				time.Sleep(time.Second)
+				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+				b.hasFiles(v, "", "before", "alone")
+			})
+		})
+	}
+}
+
+// TestReplicationDriveGone: when a drive is gone for good, its side of the volume is made again on another one, and the peer sends all data:
+// of the secondary, and of the primary after a failover. The old drive may come back later.
+func TestReplicationDriveGone(t *testing.T) {
+	t.Parallel()
+	for _, primary := range []bool{false, true} {
+		onReplica(t, "ext4 on a partition", func(a, b *stand, v drivebay.Volume) {
+			lost, kept, from, to := b, a, siteB, siteA
+			if primary {
+				lost, kept, from, to = a, b, siteA, siteB
+			}
+			was := lost.of(v).Volume
+			lost.inject(was.Location.Drives[0], "vanish")
+			time.Sleep(time.Minute)
+			if primary {
+				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
+				time.Sleep(time.Second)
+				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+			}
+			kept.makeFile(v, "alone")
+			if err := lost.e.DeleteVolume(lost.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) {
+				lost.Errorf("a replicated volume is deleted: %v", err)
+			}
+			lost.must(lost.e.ForgetVolume(lost.Context(), v.ID))
+			is := lost.make("v", requests()["ext4 on a partition"])
+			lost.must(lost.e.EnableReplication(lost.Context(), replicateFrom(is, from, to, false)))
+			time.Sleep(time.Minute)
+			bothReady("made again", v, a, b)
+
+			lost.inject(was.Location.Drives[0], "return")
+			time.Sleep(2 * time.Minute)
+			bothReady("the old drive is back", v, a, b)
+			if now := lost.of(v).Location; now.Partition != is.Location.Partition {
+				lost.Errorf("the volume is at %+v, was made again at %+v", now, is.Location)
+			}
+			kept.must(kept.e.DemoteVolume(kept.Context(), replicationOf(v)))
+			time.Sleep(time.Second)
+			lost.must(lost.e.PromoteVolume(lost.Context(), replicationOf(v)))
+			lost.hasFiles(v, "", "before", "alone")
+		})
+	}
+}
