@@ -181,10 +181,16 @@ func TestReplicationAlone(t *testing.T) {
 // onTwoSites runs a test on two machines with a network between them.
 func onTwoSites(t *testing.T, opt volume.Options, test func(a, b *stand, network func(up bool))) {
 	t.Helper()
+	onTwoSitesWith(t, smallDrives(), opt, test)
+}
+
+// onTwoSitesWith is the same on machines with other drives.
+func onTwoSitesWith(t *testing.T, drives hostsim.Spec, opt volume.Options, test func(a, b *stand, network func(up bool))) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a, end := newStand(t, smallDrives(), opt)
+		a, end := newStand(t, drives, opt)
 		defer end()
-		b, end := newStand(t, smallDrives(), opt)
+		b, end := newStand(t, drives, opt)
 		defer end()
 		test(a, b, hostsim.Join(a.sim, b.sim))
 	})
@@ -341,7 +347,7 @@ func TestReplicationRefusedByPeer(t *testing.T) {
 	})
 }
 
-// TestReplicationConnectsAgain: the kernel stops trying to connect a volume when anybody calls who does not know the secret. An engine that
+// TestReplicationConnectsAgain: the kernel stops trying to connect a volume when a machine calls that does not know the secret. An engine that
 // has it begins again after a minute.
 func TestReplicationConnectsAgain(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,9 @@ package volume_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,6 +105,56 @@ func TestReplicationDriveGone(t *testing.T) {
 			time.Sleep(time.Second)
 			lost.must(lost.e.PromoteVolume(lost.Context(), replicationOf(v)))
 			lost.hasFiles(v, "", "before", "alone")
+		})
+	}
+}
+
+// TestReplicationEvacuated: a volume on LVM moves off a leaving drive while it is replicated. One on a partition stays there, and the drive
+// says what it waits for, until its replication is disabled.
+func TestReplicationEvacuated(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"xfs on linear", "a mirror", "ext4 on a partition"} {
+		t.Run(name, func(t *testing.T) {
+			r := replicable()[name]
+			onTwoSitesWith(t, sameDrives(4), volume.Options{}, func(a, b *stand, _ func(bool)) {
+				v, w := a.make("v", r), b.make("v", r)
+				a.makeFile(v, "before")
+				a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, true)))
+				b.must(b.e.EnableReplication(a.Context(), replicateFrom(w, siteB, siteA, false)))
+				time.Sleep(time.Minute)
+				for _, s := range []*stand{a, b} {
+					id := s.of(v).Location.Drives[0]
+					s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
+					if !v.Location.OnLVM() {
+						time.Sleep(time.Minute)
+						if d, _ := s.mgr.Snapshot().Find(id); d.Usage != drivebay.UsageReleasing || d.Leaving == nil || !strings.Contains(fmt.Sprint(*d.Leaving), "docs/replication.md") {
+							s.Errorf("%s: %v, %+v", name, d.Usage, d.Leaving)
+						}
+						if s == a {
+							bothReady("its drive is leaving", v, a, b)
+						}
+						s.must(s.e.DisableReplication(s.Context(), replicationOf(v)))
+					}
+					s.usage(id, drivebay.UsageReleased, 10*time.Minute)
+					time.Sleep(10 * time.Second)
+					if is := s.of(v); slices.Contains(is.Location.Drives, id) || is.Usage != drivebay.VolumeInUse {
+						s.Errorf("%s: %+v, %v", name, is.Location, is.Usage)
+					}
+					s.blankDrive(id)
+				}
+				if !v.Location.OnLVM() {
+					a.hasFiles(v, "", "before")
+					b.hasFiles(w, "", "before")
+					return
+				}
+				a.makeFile(v, "moved")
+				time.Sleep(time.Minute)
+				bothReady("moved", v, a, b)
+				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
+				time.Sleep(time.Second)
+				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+				b.hasFiles(w, "", "before", "moved")
+			})
 		})
 	}
 }

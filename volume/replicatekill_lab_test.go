@@ -19,7 +19,7 @@ import (
 var replicationGoals = map[string]func(context.Context, labDaemon) error{
 	"replicate": func(ctx context.Context, e labDaemon) error {
 		for _, name := range []string{"a", "b"} {
-			if _, err := e.CreateVolume(ctx, drivebay.VolumeRequest{Name: name, Size: drivebay.SizeRange{Required: 32 << 20}, Class: e.class}); err != nil {
+			if _, err := e.CreateVolume(ctx, drivebay.VolumeRequest{Name: name, Size: drivebay.SizeRange{Required: 16 << 20}, Class: e.class}); err != nil {
 				return err
 			}
 		}
@@ -37,7 +37,7 @@ var replicationGoals = map[string]func(context.Context, labDaemon) error{
 	},
 	"grow": func(ctx context.Context, e labDaemon) error {
 		for _, name := range []string{"b", "a"} {
-			if _, _, err := e.ExpandVolume(ctx, idOf(e, name), drivebay.SizeRange{Required: 48 << 20}); err != nil {
+			if _, _, err := e.ExpandVolume(ctx, idOf(e, name), drivebay.SizeRange{Required: 24 << 20}); err != nil {
 				return err
 			}
 		}
@@ -84,7 +84,7 @@ func (e labDaemon) useFiles(ctx context.Context, name, write string, have ...str
 // untilReady waits until both volumes have the same data.
 func (e labDaemon) untilReady(ctx context.Context) error {
 	for _, name := range []string{"a", "b"} {
-		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		for end := time.Now().Add(4 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 			info, err := e.ReplicationInfo(ctx, idOf(e, name))
 			if err == nil && info.Status == drivebay.ReplicationHealthy {
 				break

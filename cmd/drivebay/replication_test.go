@@ -265,6 +265,13 @@ func TestReplicationRunbook(t *testing.T) {
 	before := map[string]func(){
 		"Unplanned failover": func() { setUp(false) },
 		"Split brain":        func() { setUp(true) },
+		"When a drive fails": func() {
+			drive := a.do("", "volumes -o jsonpath={.volumes[0].location.drives[0]}")
+			serial, _, _ := call(t, a.env, "drives", "-o", fmt.Sprintf(`jsonpath={.drives[?(@.id=="%s")].serial}`, drive))
+			if err := a.machine.Inject(hostsim.Fault{Drive: strings.TrimSpace(serial), Fault: "vanish"}); err != nil {
+				t.Fatal(err)
+			}
+		},
 	}
 	page, err := os.ReadFile("../../docs/replication.md")
 	if err != nil {

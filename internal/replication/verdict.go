@@ -51,13 +51,15 @@ func Judge(v View) (Verdict, string) {
 	s := v.State
 	switch c := s.Connection; {
 	case s.Disk <= drbd.Failed:
-		return Degraded, "the local disk is missing"
+		return Degraded, "the local disk is missing: put its drive back, or make this side again (docs/replication.md, When a drive fails)"
 	case c >= drbd.StartingSyncS && c <= drbd.SyncTarget, c == drbd.PausedSyncS, c == drbd.PausedSyncT:
 		return Resyncing, "one side gets what it missed from the other one"
 	case c == drbd.Ahead, c == drbd.Behind:
 		return Degraded, "the network is too slow: the peer is behind"
 	case v.connected() && s.Disk == drbd.UpToDate && s.PeerDisk == drbd.UpToDate:
 		return Ready, ""
+	case v.connected() && s.Disk == drbd.UpToDate && s.PeerDisk <= drbd.Failed:
+		return Degraded, "the disk of the peer is missing"
 	case v.connected() && s.Disk == drbd.UpToDate:
 		return Degraded, fmt.Sprintf("the disk of the peer is %s", s.PeerDisk)
 	case !v.connected() && v.Conflict == drivebay.SplitBrain:

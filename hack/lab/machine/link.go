@@ -165,8 +165,9 @@ func (m *Machine) plugLink(ctx context.Context) error {
 	if _, err := m.control.Run(ctx, "device_add", card); err != nil {
 		return fmt.Errorf("plug a network card in: %w", err)
 	}
-	const up = `for i in $(seq 200); do n=$(grep -l 52:54:00:77 /sys/class/net/*/address 2>/dev/null) && break; sleep 0.02; done
-n=$(basename $(dirname $n)); ip addr add 10.77.0.%d/24 dev $n && ip link set $n up`
+	// udev renames the card once it is there.
+	const up = `for i in $(seq 200); do n=$(grep -l 52:54:00:77 /sys/class/net/*/address) && n=$(basename $(dirname $n)) && ip addr replace 10.77.0.%d/24 dev $n && ip link set $n up && exit; sleep 0.02; done 2>/dev/null
+ip addr; exit 1`
 	_, err := m.Guest.Shell(ctx, fmt.Sprintf(up, m.link.number))
 	return err
 }

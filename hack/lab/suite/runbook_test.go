@@ -28,12 +28,16 @@ type runbookSite struct {
 }
 
 func newRunbookSite(t *testing.T, cable *machine.Link, n uint64) *runbookSite {
-	drive := scsi(fmt.Sprintf("SITE%d", n), 0x5000c500b0000000+n)
-	drive.Size = 512 << 20
-	s := &runbookSite{Machine: lab.Start(t, machine.Spec{Link: cable, Drives: []machine.Drive{drive}}), t: t}
+	s := &runbookSite{Machine: lab.Start(t, machine.Spec{Link: cable, Drives: []machine.Drive{runbookDrive(n)}}), t: t}
 	s.Sh("mkdir -p /etc/drivebay %s && umask 077 && echo %s >%s", runbookStage, drbdSecret, runbookSecret)
 	s.daemon = s.Daemon("claim: all\ncsiEndpoint: unix:///run/drivebay/csi.sock\nreplacement: {trigger: off}\n")
 	return s
+}
+
+func runbookDrive(n uint64) machine.Drive {
+	drive := scsi(fmt.Sprintf("SITE%d", n), 0x5000c500b0000000+n)
+	drive.Size = 512 << 20
+	return drive
 }
 
 // use mounts the volume as a kubelet does, runs a command in it, and unmounts it.
@@ -119,6 +123,10 @@ func TestLabReplicationRunbook(t *testing.T) {
 				}
 				time.Sleep(2 * time.Second)
 			}
+		},
+		"When a drive fails": func() {
+			a.Must(a.Unplug(t.Context(), "SITE1"))
+			a.Must(a.Plug(t.Context(), runbookDrive(3)))
 		},
 		"Disable": func() { b.use("grep kept alone-b && test ! -e alone-a && echo last >last-b") },
 	}

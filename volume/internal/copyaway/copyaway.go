@@ -21,6 +21,8 @@ func (e *Copier) CopyAway(d *drivebay.Drive, v *drivebay.Volume) (waits string) 
 	switch at := inventory.UsedAt(v); {
 	case v.Replication != nil && v.Replication.Ended:
 		return v.Replication.Why() + ": see its condition for what to do"
+	case v.Replicates():
+		return "it is replicated to " + v.Replication.Peer.String() + ": disable that on both sides, or make this side again on another drive (docs/replication.md, When a drive fails)"
 	case at != "":
 		return at + ": stop the pod that uses it; the copy starts then"
 	case e.Partitions.Marked(v):

@@ -73,7 +73,7 @@ func (s *seen) look(v *drivebay.Volume, view replication.View, now time.Time) dr
 // connectEvery is how long a connection that ended without a conflict stays so.
 const connectEvery = time.Minute
 
-// stand remembers since when the kernel has stopped trying to connect a volume. It does so when anybody calls who does not know the secret.
+// stand remembers since when the kernel has stopped trying to connect a volume. It does so when a machine calls that does not know the secret.
 func (s *seen) stand(id string, view replication.View, now time.Time) {
 	s.Lock()
 	defer s.Unlock()
