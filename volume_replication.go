@@ -128,6 +128,8 @@ type ReplicationInfo struct {
 	State     string `json:"state"`
 	Message   string `json:"message,omitempty"`
 	Connected bool   `json:"connected"`
+	// Remote: this side has no disk any more, and the primary here reads and writes the data of the peer.
+	Remote bool
 	// OutOfSync is how many bytes differ from the peer, or may.
 	OutOfSync uint64 `json:"outOfSync,omitempty"`
 	// Conflict is why the kernel refuses the peer's data.

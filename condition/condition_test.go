@@ -327,6 +327,26 @@ func TestSoundVolumesHaveNoFindings(t *testing.T) {
 	}
 }
 
+// TestDriveGoneAndPeerThere: a primary whose drive is gone works with the data of its peer.
+func TestDriveGoneAndPeerThere(t *testing.T) {
+	for name, fault := range map[string]func(*drivebay.Facts){
+		"pulled": func(f *drivebay.Facts) { f.Drives[0].Status, f.Gone = drivebay.StatusOffline, true },
+		"given up": func(f *drivebay.Facts) {
+			f.Drives[0].Health, f.Drives[0].Kernel.State = drivebay.HealthBad, "offline"
+		},
+	} {
+		for _, remote := range []bool{true, false} {
+			f := sound(drivebay.LocationPartition)
+			fault(&f)
+			f.Replication = &drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: true, Remote: remote, State: "degraded", Message: "the local disk is missing"}
+			got := Of(f)
+			if len(got) != 2 || (got[0].Severity == drivebay.SeverityInaccessible) == remote || got[1].Reason != "ReplicationDegraded" {
+				t.Errorf("%s, with the peer %v: %+v", name, remote, got)
+			}
+		}
+	}
+}
+
 // Findings with one cause are reported once, under one reason.
 func TestOneCauseIsToldOnce(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -19,7 +19,7 @@ var driveRules = []Rule{
 		Says: "that the drive is absent", Next: putBack,
 		Source: kepCodes + "; sysfs: the kernel has removed the device",
 		check: func(l *look) *hit {
-			if !l.lost(l.missing) {
+			if !l.lost(l.missing) || l.remote() {
 				return nil
 			}
 			return say(l.missing, "the drive is absent from the machine")
@@ -27,11 +27,14 @@ var driveRules = []Rule{
 	},
 	{
 		Section: OnDrives, Reason: "DiskRemoved", Severity: drivebay.SeverityDegraded,
-		When: "a drive of a mirror is absent, and another is present",
-		Says: "that a leg is absent", Next: "Another drive failure now loses the volume. Put the drive back, or replace it: `drivebay replace {drive}`.",
+		When: "a drive of a mirror is absent, and another is present; or that of a replicated volume which is in use here, and the peer has its data",
+		Says: "that the drive is absent, and where the data are", Next: "Another drive failure now loses the volume. Put the drive back, or replace it: `drivebay replace {drive}`.",
 		Source: kepCodes + "; csi-baremetal volume health proposal, use cases",
 		check: func(l *look) *hit {
-			if len(l.missing) == 0 || l.lost(l.missing) {
+			switch lost := l.lost(l.missing); {
+			case lost && l.remote():
+				return say(l.missing, "the drive is absent from the machine; the volume uses the data of its peer (docs/replication.md, When a drive fails)")
+			case lost || len(l.missing) == 0:
 				return nil
 			}
 			return say(l.missing, "a drive of the mirror is absent from the machine; the mirror uses the other drive")

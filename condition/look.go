@@ -62,7 +62,12 @@ func (l *look) lost(legs []leg) bool {
 }
 
 // unreachable reports whether the kernel has given up the last copy that was there.
-func (l *look) unreachable() bool { return len(l.dead) > len(l.missing) && l.lost(l.dead) }
+func (l *look) unreachable() bool {
+	return len(l.dead) > len(l.missing) && l.lost(l.dead) && !l.remote()
+}
+
+// remote reports whether a replicated volume works with the disk of its peer.
+func (l *look) remote() bool { return l.Replication != nil && l.Replication.Remote }
 
 // ailing reports whether the drives explain a health that is not GOOD.
 func (l *look) ailing() bool { return len(l.missing)+len(l.bad)+len(l.suspect)+len(l.unknown) > 0 }

@@ -45,7 +45,7 @@ func OperationalStatusOf(f drivebay.Facts) drivebay.OperationalStatus {
 		return drivebay.OperationalRemoving
 	case doing == drivebay.CSICreating:
 		return drivebay.OperationalStaging
-	case f.Gone || l.lost(l.missing): // a drive that hangs or fails is not missing
+	case (f.Gone || l.lost(l.missing)) && !l.remote(): // a drive that hangs or fails is not missing
 		return drivebay.Missing
 	}
 	l.Volume.OperationalStatus = drivebay.Operative // the previous status must not count

@@ -51,12 +51,15 @@ func TestOperationalStatus(t *testing.T) {
 		change func(*drivebay.Facts)
 		want   drivebay.OperationalStatus
 	}{
-		"sound":              {func(*drivebay.Facts) {}, drivebay.Operative},
-		"was missing":        {func(f *drivebay.Facts) { f.Volume.OperationalStatus = drivebay.Missing }, drivebay.Operative},
-		"drive bad":          {func(f *drivebay.Facts) { f.Drives[0].Health = drivebay.HealthBad }, drivebay.Operative},
-		"hung":               {func(f *drivebay.Facts) { f.IO.Frozen = time.Minute }, drivebay.Inoperative},
-		"unmounted":          {func(f *drivebay.Facts) { f.Mount.Target.Mounted = false }, drivebay.Operative},
-		"pulled":             {func(f *drivebay.Facts) { f.Drives[0].Status = drivebay.StatusOffline }, drivebay.Missing},
+		"sound":       {func(*drivebay.Facts) {}, drivebay.Operative},
+		"was missing": {func(f *drivebay.Facts) { f.Volume.OperationalStatus = drivebay.Missing }, drivebay.Operative},
+		"drive bad":   {func(f *drivebay.Facts) { f.Drives[0].Health = drivebay.HealthBad }, drivebay.Operative},
+		"hung":        {func(f *drivebay.Facts) { f.IO.Frozen = time.Minute }, drivebay.Inoperative},
+		"unmounted":   {func(f *drivebay.Facts) { f.Mount.Target.Mounted = false }, drivebay.Operative},
+		"pulled":      {func(f *drivebay.Facts) { f.Drives[0].Status = drivebay.StatusOffline }, drivebay.Missing},
+		"pulled, with a peer": {func(f *drivebay.Facts) {
+			f.Drives[0].Status, f.Replication = drivebay.StatusOffline, &drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: true, Remote: true}
+		}, drivebay.Operative},
 		"pulled, not proven": {func(f *drivebay.Facts) { f.Drives, f.Complete = []drivebay.Drive{}, false }, drivebay.OperationalUnknown},
 		"removed outside":    {func(f *drivebay.Facts) { f.Gone = true }, drivebay.Missing},
 		"not looked at":      {func(f *drivebay.Facts) { f.Drives = nil }, drivebay.OperationalUnknown},

@@ -25,6 +25,11 @@ func (v View) connected() bool { return v.State.Connection >= drbd.Connected }
 // Complete reports whether the local data are all of the volume, and not known to be old.
 func (v View) Complete() bool { return v.State.Disk >= drbd.Consistent }
 
+// Remote reports whether a primary without a disk has the data of its peer.
+func (v View) Remote() bool {
+	return v.State.Role == drbd.RolePrimary && v.State.Disk <= drbd.Failed && v.connected() && v.State.PeerDisk == drbd.UpToDate
+}
+
 // Verdict is the state of the replication of a volume.
 type Verdict int
 
@@ -50,6 +55,8 @@ func (v Verdict) String() string {
 func Judge(v View) (Verdict, string) {
 	s := v.State
 	switch c := s.Connection; {
+	case v.Remote():
+		return Degraded, "the local disk is missing, and the peer has the data: put its drive back, or fail over and make this side again (docs/replication.md, When a drive fails)"
 	case s.Disk <= drbd.Failed:
 		return Degraded, "the local disk is missing: put its drive back, or make this side again (docs/replication.md, When a drive fails)"
 	case c >= drbd.StartingSyncS && c <= drbd.SyncTarget, c == drbd.PausedSyncS, c == drbd.PausedSyncT:

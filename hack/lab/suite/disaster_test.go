@@ -474,6 +474,14 @@ func (p *replicaPair) pull(s *replicaSite) {
 		p.Logf("%s: site %d says so after %v: %s", what, s.number, took.Round(time.Second), s.info("data").Message)
 	}
 	p.goesOn(what)
+	time.Sleep(5 * time.Second) // the mounts and the counters are looked at again
+	all, err := p.a.daemon.Volumes(p.Context())
+	p.a.Must(err)
+	for _, v := range all.Volumes {
+		if v.Condition.Severity() >= drivebay.SeverityInaccessible || v.OperationalStatus == drivebay.Missing {
+			p.Errorf("%s, and the pod writes on: %v, %+v", what, v.OperationalStatus, v.Condition)
+		}
+	}
 }
 
 // makeAgain gives a site whose drive is gone a new one, and its side of the volume on that.

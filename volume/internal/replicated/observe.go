@@ -218,7 +218,7 @@ func (e *Observer) see(v *drivebay.Volume, st drbd.Status) drivebay.ReplicationI
 		}
 	}
 	info := drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: st.State.Role == drbd.RolePrimary, State: verdict.String(), Message: why,
-		Connected: st.State.Connection >= drbd.Connected, OutOfSync: st.OutOfSync, Conflict: view.Conflict, ReplicationPast: now}
+		Connected: st.State.Connection >= drbd.Connected, Remote: view.Remote(), OutOfSync: st.OutOfSync, Conflict: view.Conflict, ReplicationPast: now}
 	switch verdict {
 	case replication.Ready:
 		info.Status = drivebay.ReplicationHealthy
