@@ -129,7 +129,7 @@ type ReplicationInfo struct {
 	Message   string `json:"message,omitempty"`
 	Connected bool   `json:"connected"`
 	// Remote: this side has no disk any more, and the primary here reads and writes the data of the peer.
-	Remote bool
+	Remote bool `json:"remote,omitempty"`
 	// OutOfSync is how many bytes differ from the peer, or may.
 	OutOfSync uint64 `json:"outOfSync,omitempty"`
 	// Conflict is why the kernel refuses the peer's data.
