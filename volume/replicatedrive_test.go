@@ -158,3 +158,68 @@ func TestReplicationEvacuated(t *testing.T) {
 		})
 	}
 }
+
+// TestReplicationReturns: a machine that was primary and comes back meets its peer before it is primary again. If the peer was promoted
+// meanwhile it is secondary, and gets what it missed; if not, or without an answer of the peer, it is primary as before.
+func TestReplicationReturns(t *testing.T) {
+	t.Parallel()
+	opt := volume.Options{ReplicationSecret: func() (string, error) { return replicationSecret[drivebay.SecretReplication], nil }}
+	for name, c := range map[string]struct{ promoted, wrote, cut bool }{
+		"the peer was promoted":                        {promoted: true},
+		"the peer was not promoted":                    {},
+		"it wrote alone before, and peer was promoted": {promoted: true, wrote: true},
+		"the peer was promoted and does not answer":    {promoted: true, cut: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTwoSites(t, opt, func(a, b *stand, network func(bool)) {
+				ctx, t := a.Context(), a.T
+				r := requests()["ext4 on a partition"]
+				v, w := a.make("v", r), b.make("v", r)
+				a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+				b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+				time.Sleep(time.Minute)
+				a.makeFile(v, "both")
+				time.Sleep(time.Second)
+				if c.wrote {
+					network(false)
+					time.Sleep(time.Second)
+					a.makeFile(v, "alone-a")
+				}
+				a.stop()
+				a.stop = nil
+				a.sim.PowerCut()
+				time.Sleep(time.Second)
+				if c.promoted {
+					b.must(b.e.PromoteVolume(ctx, byForce(replicationOf(w))))
+					b.makeFile(w, "alone-b")
+				}
+				network(!c.cut)
+				a.sim.NextBoot()
+				a.start()
+				time.Sleep(2 * time.Minute)
+				network(true)
+				time.Sleep(2 * time.Minute)
+				primary, split := !c.promoted || c.wrote || c.cut, c.promoted && (c.wrote || c.cut)
+				if is := a.of(v).Replication; is.Primary != primary {
+					t.Errorf("the machine that came back is primary: %v", is.Primary)
+				}
+				if info, err := b.e.ReplicationInfo(ctx, w.ID); err != nil || (info.Conflict == drivebay.SplitBrain) != split {
+					t.Errorf("the other machine: %+v, %v", info, err)
+				}
+				switch {
+				case split:
+				case c.promoted:
+					bothReady("the machine came back", v, a, b)
+					a.refuses("used beside the primary", a.stage(v), drivebay.ErrRefused)
+					b.must(b.e.DemoteVolume(ctx, replicationOf(w)))
+					time.Sleep(time.Second)
+					a.must(a.e.PromoteVolume(ctx, replicationOf(v)))
+					a.hasFiles(v, "", "both", "alone-b")
+				default:
+					bothReady("the machine came back", v, a, b)
+					a.hasFiles(v, "", "both")
+				}
+			})
+		})
+	}
+}

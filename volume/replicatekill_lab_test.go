@@ -41,6 +41,17 @@ var replicationGoals = map[string]func(context.Context, labDaemon) error{
 				return err
 			}
 		}
+		for _, name := range []string{"a", "b"} { // the device grows once both pieces have
+			for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+				view, err := e.ReplicationView(ctx, idOf(e, name))
+				if err == nil && view.Bytes >= 24<<20 {
+					break
+				}
+				if time.Now().After(end) {
+					return fmt.Errorf("volume %s has not grown: %+v, %w", name, view, err)
+				}
+			}
+		}
 		return errors.Join(e.untilReady(ctx), e.useFiles(ctx, "a", "grown", "before"))
 	},
 	"disable": func(ctx context.Context, e labDaemon) error {

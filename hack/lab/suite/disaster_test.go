@@ -172,13 +172,19 @@ func newReplicaPair(t *testing.T) *replicaPair {
 // enable makes a volume on both sites, and replicates it from a to b.
 func (p *replicaPair) enable(name string, port int, protocol string) {
 	p.Helper()
+	p.enableOf(name, port, protocol, 64)
+}
+
+// enableOf is enable of a volume of so many MiB.
+func (p *replicaPair) enableOf(name string, port int, protocol string, mib int) {
+	p.Helper()
 	for i, s := range []*replicaSite{p.a, p.b} {
-		s.do("volume create %s --size 64MiB", name)
+		s.do("volume create %s --size %dMiB", name, mib)
 		role := []string{"source", "target --yes"}[i]
 		s.do("replication enable %s --role %s --local 10.77.0.%d:%d --peer 10.77.0.%d:%d --protocol %s --secret-file %s", name, role, s.number, port, 3-s.number, port, protocol, runbookSecret)
 	}
 	for _, s := range []*replicaSite{p.a, p.b} {
-		s.until(name, "ready", time.Minute, ready)
+		s.until(name, "ready", time.Duration(mib)*2*time.Second, ready)
 	}
 }
 
@@ -189,10 +195,13 @@ func TestLabReplicationPowerCut(t *testing.T) {
 	newReplicaPair(t).powerCut("data-c", "C")
 }
 
-// TestLabLongReplicationPowerCut: with protocol A, the records of the last moments are lost, and the side that takes over says since when.
+// TestLabLongReplicationPowerCut: with protocol A, the records of the last moments are lost, and the side that takes over says since when. A side
+// that wrote alone before its power went has data that the other one has not: a split brain.
 func TestLabLongReplicationPowerCut(t *testing.T) {
 	t.Parallel()
-	newReplicaPair(t).powerCut("data-a", "A")
+	p := newReplicaPair(t)
+	p.powerCut("data-a", "A")
+	p.splitBrain("data-a")
 }
 
 func (p *replicaPair) powerCut(name, protocol string) {
@@ -223,9 +232,7 @@ func (p *replicaPair) powerCut(name, protocol string) {
 	if synced := b.info(name).LastSync; synced.After(silent.Add(took+5*time.Second)) || synced.IsZero() {
 		p.Errorf("last sync %v, the network died before %v", synced, silent)
 	}
-	b.do("replication promote %s --force --yes --secret-file %s", name, runbookSecret)
-	b.stage(name)
-	have := b.records()
+	have := p.takeOver(name)
 	switch {
 	case protocol == "C" && have < last:
 		p.Errorf("%d records were acknowledged, %d are on the other side", last, have)
@@ -233,30 +240,62 @@ func (p *replicaPair) powerCut(name, protocol string) {
 		p.Errorf("protocol A: of %d records, %d before the network died, %d are on the other side", last, sent, have)
 	}
 	p.Logf("protocol %s: %d records acknowledged when the network died, %d when the power went, %d on the other side", protocol, sent, last, have)
-	b.Sh("echo kept >%s/alone-b; sync", runbookStage)
+
+	// a was not primary without its peer: it comes back as the secondary, without a command.
+	a.boot()
+	a.until(name, "the secondary, and ready", time.Minute, func(i api.ReplicatedVolume) bool { return ready(i) && i.Role == "secondary" })
+	p.failBack(name, have)
+}
+
+// takeOver makes b primary without a, writes there, and returns how many records it has.
+func (p *replicaPair) takeOver(name string) (have int) {
+	p.b.do("replication promote %s --force --yes --secret-file %s", name, runbookSecret)
+	p.b.stage(name)
+	have = p.b.records()
+	p.b.Sh("echo kept >%s/alone-b; sync", runbookStage)
+	return have
+}
+
+// failBack makes a primary again, which has what b has.
+func (p *replicaPair) failBack(name string, have int) {
+	p.b.unstage(name)
+	p.b.do("replication demote %s --secret-file %s", name, runbookSecret)
+	p.a.do("replication promote %s --secret-file %s", name, runbookSecret)
+	p.a.stage(name)
+	if got := p.a.records(); got != have {
+		p.Errorf("%d records after the failback, %d before", got, have)
+	}
+	p.a.Sh("grep kept %s/alone-b", runbookStage)
+	p.a.unstage(name)
+}
+
+// splitBrain lets a write alone before its power goes, and b be promoted.
+func (p *replicaPair) splitBrain(name string) {
+	a, b := p.a, p.b
+	a.stage(name)
+	a.write()
+	p.cable.Lose(1, 2, true)
+	p.cable.Lose(2, 1, true)
+	b.until(name, "without its peer", time.Minute, func(i api.ReplicatedVolume) bool { return !i.Connected })
+	p.goesOn("the network is dead")
+	a.PowerCut()
+	p.cable.Lose(1, 2, false)
+	p.cable.Lose(2, 1, false)
+	have := p.takeOver(name)
 
 	a.boot()
 	b.until(name, "a split brain", time.Minute, func(i api.ReplicatedVolume) bool { return i.State == "split brain" })
 	a.until(name, "a split brain, or refused by b which knows", time.Minute, func(i api.ReplicatedVolume) bool {
 		return i.State == "split brain" || i.Conflict == string(drivebay.RefusedByPeer)
 	})
+	p.Logf("a says: %+v", a.info(name))
 	a.do("replication demote %s --secret-file %s", name, runbookSecret)
 	a.do("replication resync %s --force --yes --secret-file %s", name, runbookSecret)
 	b.do("replication promote %s --secret-file %s", name, runbookSecret)
 	for _, s := range []*replicaSite{a, b} {
 		s.until(name, "ready", time.Minute, ready)
 	}
-	a.do("replication resync %s --secret-file %s", name, runbookSecret)
-
-	b.unstage(name)
-	b.do("replication demote %s --secret-file %s", name, runbookSecret)
-	a.do("replication promote %s --secret-file %s", name, runbookSecret)
-	a.stage(name)
-	if got := a.records(); got != have {
-		p.Errorf("%d records after the failback, %d before", got, have)
-	}
-	a.Sh("grep kept %s/alone-b", runbookStage)
-	a.unstage(name)
+	p.failBack(name, have)
 }
 
 // TestLabLongReplicationNetwork: while a pod writes, the network between the sites is broken in every way, the other machine loses its power, both
@@ -493,5 +532,5 @@ func (s *replicaSite) makeAgain(serial string, peer *replicaSite) {
 	s.do("volume forget data --yes")
 	s.do("volume create data --size 64MiB")
 	s.do("replication enable data --role target --yes --local 10.77.0.%d:7800 --peer 10.77.0.%d:7800 --secret-file %s", s.number, peer.number, runbookSecret)
-	s.until("data", "ready", 2*time.Minute, ready)
+	s.until("data", "ready", 10*time.Minute, ready) // beside a writer the kernel copies with some hundred KiB/s
 }

@@ -41,8 +41,9 @@ func (l *layer) Open(ctx context.Context, _ device.Opening) (mounttable.Device, 
 	if l.v.Replication.Ended {
 		return mounttable.Device{}, fmt.Errorf("volume %s: %w: %s", l.v.ID, drivebay.ErrRefused, Incomplete(l.v))
 	}
+	secondary := fmt.Errorf("volume %s: %w: its replication is secondary here: promote it first", l.v.ID, drivebay.ErrRefused)
 	if !l.v.Replication.Primary {
-		return mounttable.Device{}, fmt.Errorf("volume %s: %w: its replication is secondary here: promote it first", l.v.ID, drivebay.ErrRefused)
+		return mounttable.Device{}, secondary
 	}
 	k, err := l.e.kernel(ctx)
 	if err != nil {
@@ -51,6 +52,9 @@ func (l *layer) Open(ctx context.Context, _ device.Opening) (mounttable.Device, 
 	defer k.Close()
 	if err := l.e.attach(ctx, k, l.v, l.below); err != nil {
 		return mounttable.Device{}, err
+	}
+	if !l.v.Replication.Primary { // the peer was promoted meanwhile
+		return mounttable.Device{}, secondary
 	}
 	return l.State()
 }
@@ -145,6 +149,15 @@ func (e *Devices) role(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) e
 			return err
 		}
 		st.State.Role = drbd.RolePrimary
+	}
+	if r.Primary && st.State.Role != drbd.RolePrimary {
+		if st, err = e.meet(ctx, k, v, st); err != nil {
+			return err
+		}
+		if st.State.Connection >= drbd.Connected && st.State.Peer == drbd.RolePrimary {
+			e.Log.Info("the peer was promoted meanwhile: the volume is secondary here", "op", "replication", "volume", v.ID)
+			return e.change(v, func(r *drivebay.Replication) { r.Primary = false })
+		}
 	}
 	switch {
 	case r.Primary && st.State.Role != drbd.RolePrimary:

@@ -3,6 +3,7 @@ package replicated
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
@@ -23,19 +24,54 @@ func (e *Devices) connectAgain(ctx context.Context, id string) error {
 	return e.reconnect(ctx, rec.Volume)
 }
 
-// reconnect connects an attached volume with the secret of the engine, if there is one. What the two sides have decides the kernel,
-// as after a call: it refuses the peer after a split brain.
-func (e *Devices) reconnect(ctx context.Context, v drivebay.Volume) error {
+// meetTime is how long a volume that was primary waits for its peer before it is primary again.
+const meetTime = 10 * time.Second
+
+// meet connects a volume whose device has just been made, before it becomes primary again, and waits for its peer. A primary begins a
+// generation of its own without its peer, which is a split brain if the peer was promoted meanwhile; a secondary gets from the peer what
+// it missed. Without the secret it has to become primary alone.
+func (e *Devices) meet(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, st drbd.Status) (drbd.Status, error) {
+	secret, err := e.ownSecret()
+	if err != nil || secret == (drbd.Secret{}) {
+		return st, nil
+	}
+	if err := e.connect(ctx, k, v, secret, false); err != nil {
+		return st, err
+	}
+	for end := e.Machine.Now().Add(meetTime); ; {
+		st, err = k.Status(ctx, v.Replication.Minor)
+		if err != nil || st.State.Connection >= drbd.Connected || st.State.Connection == drbd.StandAlone || e.seen.conflict(st, "") != "" || !e.Machine.Now().Before(end) {
+			return st, err
+		}
+		select {
+		case <-e.Machine.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return st, ctx.Err()
+		}
+	}
+}
+
+// ownSecret is the secret of the engine; none: there is none.
+func (e *Devices) ownSecret() (drbd.Secret, error) {
 	if e.Opt.ReplicationSecret == nil {
-		return nil
+		return drbd.Secret{}, nil
 	}
 	text, err := e.Opt.ReplicationSecret()
 	if err != nil {
-		return fmt.Errorf("volume %s: replication: connect again: %w", v.ID, err)
+		return drbd.Secret{}, err
 	}
-	secret, err := drbd.NewSecret(text)
+	return drbd.NewSecret(text)
+}
+
+// reconnect connects an attached volume with the secret of the engine, if there is one. What the two sides have decides the kernel,
+// as after a call: it refuses the peer after a split brain.
+func (e *Devices) reconnect(ctx context.Context, v drivebay.Volume) error {
+	secret, err := e.ownSecret()
 	if err != nil {
 		return fmt.Errorf("volume %s: replication: connect again: %w", v.ID, err)
+	}
+	if secret == (drbd.Secret{}) {
+		return nil
 	}
 	k, err := e.kernel(ctx)
 	if err != nil {
