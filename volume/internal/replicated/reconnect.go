@@ -51,7 +51,7 @@ func (e *Devices) meet(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, s
 	}
 }
 
-// ownSecret is the secret of the engine; none: there is none.
+// ownSecret is the secret of the engine; the zero one if it has no secret.
 func (e *Devices) ownSecret() (drbd.Secret, error) {
 	if e.Opt.ReplicationSecret == nil {
 		return drbd.Secret{}, nil
