@@ -41,7 +41,10 @@ var replicationGoals = map[string]func(context.Context, labDaemon) error{
 				return err
 			}
 		}
-		for _, name := range []string{"a", "b"} { // the device grows once both pieces have
+		if err := e.useFiles(ctx, "a", "grown", "before"); err != nil { // the device grows where it is staged
+			return err
+		}
+		for _, name := range []string{"a", "b"} {
 			for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 				view, err := e.ReplicationView(ctx, idOf(e, name))
 				if err == nil && view.Bytes >= 24<<20 {
@@ -52,7 +55,7 @@ var replicationGoals = map[string]func(context.Context, labDaemon) error{
 				}
 			}
 		}
-		return errors.Join(e.untilReady(ctx), e.useFiles(ctx, "a", "grown", "before"))
+		return e.untilReady(ctx)
 	},
 	"disable": func(ctx context.Context, e labDaemon) error {
 		err := errors.Join(e.DisableReplication(ctx, replicationOf(volumeOf(e, "a"))), e.DisableReplication(ctx, replicationOf(volumeOf(e, "b"))))

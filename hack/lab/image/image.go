@@ -34,7 +34,7 @@ var packages = strings.Fields(`
 	systemd mount udev kmod iproute2 procps psmisc strace less iputils-ping
 	lvm2 dmsetup thin-provisioning-tools cryptsetup-bin mdadm
 	xfsprogs e2fsprogs btrfs-progs dosfstools parted gdisk fdisk
-	smartmontools nvme-cli sg3-utils lsscsi hdparm ledmon drbd-utils`)
+	smartmontools nvme-cli sg3-utils lsscsi hdparm ledmon drbd-utils wireguard-tools`)
 
 // Tools are the programs that making and running a machine takes, and the
 // Debian package of each.

@@ -71,7 +71,7 @@ func kernelPayload(image []byte) ([]byte, error) {
 var moduleDirs = strings.Fields(`
 	arch block crypto lib mm fs net/9p net/core net/802 net/llc net/bridge net/packet net/unix net/vmw_vsock
 	drivers/ata drivers/block drivers/cdrom drivers/char drivers/dax drivers/firmware drivers/i2c drivers/leds
-	drivers/md drivers/message drivers/misc drivers/net/virtio_net.ko drivers/net/net_failover.ko drivers/net/veth.ko drivers/net/dummy.ko
+	drivers/md drivers/message drivers/misc drivers/net/virtio_net.ko drivers/net/net_failover.ko drivers/net/veth.ko drivers/net/dummy.ko drivers/net/wireguard
 	drivers/nvdimm drivers/nvme drivers/pci drivers/scsi drivers/target drivers/uio drivers/usb drivers/virt drivers/virtio
 	drivers/watchdog net/failover net/netfilter net/ipv4 net/ipv6`)
 

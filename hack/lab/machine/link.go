@@ -20,6 +20,7 @@ type Link struct {
 	mu   sync.Mutex
 	ends []*linkEnd // of the machine 1, 2, ...
 	lost [][2]int   // the frames from one machine to another are lost
+	seen func(frame []byte)
 }
 
 // linkEnd is a port of the switch. A machine that was started again is connected to the port that it had.
@@ -47,6 +48,13 @@ func (l *Link) Lose(from, to int, on bool) {
 	if on {
 		l.lost = append(l.lost, [2]int{from, to})
 	}
+}
+
+// Watch calls a function with each frame that a machine sends, one after the other.
+func (l *Link) Watch(seen func(frame []byte)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = seen
 }
 
 // plug returns a new port, whose socket is a file.
@@ -112,6 +120,9 @@ func (l *Link) receive(e *linkEnd, conn net.Conn) {
 func (l *Link) forward(from *linkEnd, frame []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.seen != nil {
+		l.seen(frame[4:])
+	}
 	for _, to := range l.ends {
 		if to == from || slices.Contains(l.lost, [2]int{from.number, to.number}) {
 			continue

@@ -172,16 +172,16 @@ func newReplicaPair(t *testing.T) *replicaPair {
 // enable makes a volume on both sites, and replicates it from a to b.
 func (p *replicaPair) enable(name string, port int, protocol string) {
 	p.Helper()
-	p.enableOf(name, port, protocol, 64)
+	p.enableOf("10.77.0", name, port, protocol, 64)
 }
 
-// enableOf is enable of a volume of so many MiB.
-func (p *replicaPair) enableOf(name string, port int, protocol string, mib int) {
+// enableOf is enable of a volume of so many MiB, on a network.
+func (p *replicaPair) enableOf(network, name string, port int, protocol string, mib int) {
 	p.Helper()
 	for i, s := range []*replicaSite{p.a, p.b} {
 		s.do("volume create %s --size %dMiB", name, mib)
 		role := []string{"source", "target --yes"}[i]
-		s.do("replication enable %s --role %s --local 10.77.0.%d:%d --peer 10.77.0.%d:%d --protocol %s --secret-file %s", name, role, s.number, port, 3-s.number, port, protocol, runbookSecret)
+		s.do("replication enable %s --role %s --local %s.%d:%d --peer %[3]s.%[6]d:%[5]d --protocol %[7]s --secret-file %[8]s", name, role, network, s.number, port, 3-s.number, protocol, runbookSecret)
 	}
 	for _, s := range []*replicaSite{p.a, p.b} {
 		s.until(name, "ready", time.Duration(mib)*2*time.Second, ready)
@@ -202,6 +202,8 @@ func TestLabLongReplicationPowerCut(t *testing.T) {
 	p := newReplicaPair(t)
 	p.powerCut("data-a", "A")
 	p.splitBrain("data-a")
+	p.bothGone("data-a", p.a, p.b)
+	p.bothGone("data-a", p.b, p.a)
 }
 
 func (p *replicaPair) powerCut(name, protocol string) {
@@ -266,6 +268,25 @@ func (p *replicaPair) failBack(name string, have int) {
 		p.Errorf("%d records after the failback, %d before", got, have)
 	}
 	p.a.Sh("grep kept %s/alone-b", runbookStage)
+	p.a.unstage(name)
+}
+
+// bothGone cuts the power of both sites under a writer. Both have their roles again, whichever comes back first.
+func (p *replicaPair) bothGone(name string, first, second *replicaSite) {
+	p.a.stage(name)
+	p.a.write()
+	last := p.a.acknowledged()
+	first.PowerCut()
+	second.PowerCut()
+	first.boot()
+	second.boot()
+	for s, role := range map[*replicaSite]string{p.a: "primary", p.b: "secondary"} {
+		s.until(name, "ready as the "+role, time.Minute, func(i api.ReplicatedVolume) bool { return ready(i) && i.Role == role })
+	}
+	p.a.stage(name)
+	if have := p.a.records(); have < last {
+		p.Errorf("%d records were acknowledged before the power of both sites went, %d are there", last, have)
+	}
 	p.a.unstage(name)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
@@ -55,7 +56,7 @@ func (e *Devices) Gone(v *drivebay.Volume) bool {
 }
 
 // LetGo detaches a volume from a drive that is gone. The kernel notices that only by the next write: until then both sides count as
-// having the data. A primary goes on with the data of its peer.
+// having the data. A primary goes on with the data of its peer; without those it has nothing to go on with, and keeps what it has.
 func (e *Devices) LetGo(ctx context.Context, id string) error {
 	rec, err := e.Ledger.Record(id)
 	if err != nil {
@@ -68,13 +69,26 @@ func (e *Devices) LetGo(ctx context.Context, id string) error {
 	defer k.Close()
 	v := &rec.Volume
 	st, err := k.Status(ctx, v.Replication.Minor)
-	if err != nil || st.Resource != resourceOf(v) || st.State.Disk <= drbd.Diskless {
+	alone := st.State.Role == drbd.RolePrimary && (st.State.Connection < drbd.Connected || st.State.PeerDisk != drbd.UpToDate)
+	if err != nil || st.Resource != resourceOf(v) || st.State.Disk <= drbd.Diskless || alone || e.stands(v) {
 		return nil
 	}
 	if err := k.Detach(ctx, v.Replication.Minor, true); err != nil {
 		return fmt.Errorf("volume %s: detach it from its drive, which is gone: %w", id, inOurWords(err))
 	}
 	return nil
+}
+
+// stands reports whether the kernel has the partition or drive below the DRBD device of a volume, whatever drive the listing takes it for.
+func (e *Devices) stands(v *drivebay.Volume) bool {
+	if v.Location.OnLVM() {
+		return false
+	}
+	below, _ := e.Machine.ReadDir(fmt.Sprintf("sys/class/block/drbd%d/slaves", v.Replication.Minor))
+	return slices.ContainsFunc(below, func(name string) bool {
+		_, err := e.Machine.ReadFile("sys/class/block/" + name + "/dev")
+		return err == nil
+	})
 }
 
 // Restore attaches a replicated volume after a restart, and connects it if the engine has the secret.
