@@ -1,0 +1,73 @@
+//go:build lab
+
+package suite
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/api"
+)
+
+// TestLabLongReplicationDrive: while a pod writes, the drive of the secondary is pulled, and then that of the primary. The pod writes on; each side
+// is made again on a new drive, with all data of the other one.
+func TestLabLongReplicationDrive(t *testing.T) {
+	t.Parallel()
+	p := newReplicaPair(t)
+	p.enable("data", 7800, "C")
+	p.a.stage("data")
+	p.a.write()
+
+	p.pull(p.b)
+	p.b.makeAgain("DATA20", p.a)
+	p.readyAgain("the side of b was made again")
+
+	p.pull(p.a)
+	written := p.a.enough()
+	p.a.unstage("data")
+	p.a.do("replication demote data --secret-file %s", runbookSecret)
+	p.b.do("replication promote data --secret-file %s", runbookSecret)
+	p.b.stage("data")
+	if have := p.b.records(); have != written {
+		t.Errorf("%d records on the other side, %d were written, the last ones without a drive", have, written)
+	}
+	p.a.makeAgain("DATA10", p.b)
+	for _, s := range []*replicaSite{p.a, p.b} {
+		s.until("data", "ready", time.Minute, ready)
+	}
+	p.b.unstage("data")
+}
+
+// pull takes the drive of a site out under the writer.
+func (p *replicaPair) pull(s *replicaSite) {
+	p.Helper()
+	what := fmt.Sprintf("the drive of site %d is pulled", s.number)
+	s.Must(s.Unplug(p.Context(), fmt.Sprintf("DATA%d", s.number)))
+	for _, s := range []*replicaSite{p.a, p.b} {
+		took := s.until("data", "degraded: "+what, time.Minute, func(i api.ReplicatedVolume) bool { return i.Status == "degraded" })
+		p.Logf("%s: site %d says so after %v: %s", what, s.number, took.Round(time.Second), s.info("data").Message)
+	}
+	p.goesOn(what)
+	time.Sleep(5 * time.Second) // the mounts and the counters are looked at again
+	all, err := p.a.daemon.Volumes(p.Context())
+	p.a.Must(err)
+	for _, v := range all.Volumes {
+		if v.Condition.Severity() >= drivebay.SeverityInaccessible || v.OperationalStatus == drivebay.Missing {
+			p.Errorf("%s, and the pod writes on: %v, %+v", what, v.OperationalStatus, v.Condition)
+		}
+	}
+}
+
+// makeAgain gives a site whose drive is gone a new one, and its side of the volume on that.
+func (s *replicaSite) makeAgain(serial string, peer *replicaSite) {
+	s.t.Helper()
+	drive := scsi(serial, 0x5000c500f0000000+uint64(s.number))
+	drive.Size = 512 << 20
+	s.Must(s.Plug(s.t.Context(), drive))
+	s.do("volume forget data --yes")
+	s.do("volume create data --size 64MiB")
+	s.do("replication enable data --role target --yes --local 10.77.0.%d:7800 --peer 10.77.0.%d:7800 --secret-file %s", s.number, peer.number, runbookSecret)
+	s.until("data", "ready", 10*time.Minute, ready) // beside a writer the kernel copies with some hundred KiB/s
+}
