@@ -128,6 +128,8 @@ type ReplicationInfo struct {
 	State     string `json:"state"`
 	Message   string `json:"message,omitempty"`
 	Connected bool   `json:"connected"`
+	// NoDisk: the kernel has no disk of this side, because its drive is gone or has failed.
+	NoDisk bool `json:"noDisk,omitempty"`
 	// Remote: this side has no disk any more, and the primary here reads and writes the data of the peer.
 	Remote bool `json:"remote,omitempty"`
 	// OutOfSync is how many bytes differ from the peer, or may.

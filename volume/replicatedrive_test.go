@@ -223,3 +223,35 @@ func TestReplicationReturns(t *testing.T) {
 		})
 	}
 }
+
+// TestReplicationHealed: a disk that DRBD has detached, after a request that failed, is attached again by heal, and gets what it missed. On
+// a BAD drive it is not.
+func TestReplicationHealed(t *testing.T) {
+	t.Parallel()
+	onReplica(t, "ext4 on a partition", func(a, b *stand, v drivebay.Volume) {
+		detach := func() {
+			k, err := b.sim.DRBD()
+			b.must(err, k.Detach(b.Context(), b.of(v).Replication.Minor, true))
+			time.Sleep(5 * time.Second)
+			if info, err := b.e.ReplicationInfo(b.Context(), v.ID); err != nil || !info.NoDisk {
+				b.Fatalf("detached: %+v, %v", info, err)
+			}
+		}
+		detach()
+		a.makeFile(v, "alone")
+		report, err := b.e.Heal(b.Context(), drivebay.HealRequest{Volume: v.ID})
+		if err != nil || len(report.Steps) != 1 || report.Steps[0].Repair != "attach the disk of a replicated volume" {
+			b.Errorf("%+v, %v", report, err)
+		}
+		time.Sleep(time.Minute)
+		bothReady("healed", v, a, b)
+
+		b.inject(v.Location.Drives[0], "fail")
+		time.Sleep(20 * time.Minute)
+		detach()
+		if report, err := b.e.Heal(b.Context(), drivebay.HealRequest{Volume: v.ID}); err != nil || len(report.Steps) != 1 || !strings.Contains(report.Steps[0].Failed, "its drive is BAD") {
+			b.Errorf("healed on a BAD drive: %+v, %v", report, err)
+		}
+		a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
+	})
+}

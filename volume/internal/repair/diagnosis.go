@@ -107,6 +107,10 @@ func (e *Repairer) factsNow(rec *drivebay.VolumeRecord) drivebay.Facts {
 		f = *view.Facts
 	}
 	f.Volume, f.LV = rec.Volume, e.Groups.LVFacts(&rec.Volume)
+	if rec.Volume.Replicates() {
+		info := e.Watch.Replications.Of(rec.Volume.ID)
+		f.Replication = &info
+	}
 	f.Drives = nil
 	s := e.Drives.Snapshot()
 	for _, id := range rec.Volume.Location.Drives {

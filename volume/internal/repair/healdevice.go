@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -80,6 +81,22 @@ func takeBack(ctx context.Context, p *diagnosis) error {
 		}
 	}
 	return p.e.Write.LVMRun(ctx, l, plan)
+}
+
+func needDisk(g *symptoms) (why string, cannot error) {
+	if r := g.facts.Replication; r == nil || !r.NoDisk || !g.v.Replicates() || !g.here || !g.below {
+		return "", nil
+	}
+	why = "DRBD has no disk of it, and its drive is here"
+	if slices.ContainsFunc(g.facts.Drives, func(d drivebay.Drive) bool { return d.Health == drivebay.HealthBad }) && !g.v.Location.Mirrored() {
+		return why, fmt.Errorf("%w: its drive is BAD: make this side again on another one (docs/replication.md, When a drive fails)", drivebay.ErrRefused)
+	}
+	return why, nil
+}
+
+// attachDisk gives DRBD the disk again. What it missed comes from the peer.
+func attachDisk(ctx context.Context, p *diagnosis) error {
+	return p.e.Replicas.AttachAgain(ctx, p.V.ID)
 }
 
 func needActive(g *symptoms) (why string, cannot error) {

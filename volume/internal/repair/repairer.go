@@ -36,7 +36,7 @@ type Repairer struct {
 	Mounts     *mounts.Mounter
 	Watch      *watch.Watcher
 	Snapshots  *snapshots.Snapshotter
-	Replicas   *replicated.Devices
+	Replicas   *replicated.Observer
 
 	repairing autoRepairs
 }

@@ -55,6 +55,13 @@ var repairs = []Repair{
 		Safe: true,
 		need: needActive, do: makeActive, done: noMore(needActive),
 	}, {
+		Name: "attach the disk of a replicated volume",
+		When: "DRBD has no disk of the volume, because a drive was gone or failed a request, and the drive is present and works again",
+		Does: "the disk was attached; the peer sends what it missed",
+		Not:  "the drive is BAD: make this side again on another drive (docs/replication.md, When a drive fails)",
+		Safe: true,
+		need: needDisk, do: attachDisk, done: noMore(needDisk),
+	}, {
 		Name: "extend the metadata of the thin pool",
 		When: fmt.Sprintf("at least %d %% of the metadata space of the pool is used, and its volume group has free extents", poolLow),
 		Does: "the metadata space was doubled, or extended by the free extents of the volume group",

@@ -218,7 +218,7 @@ func (e *Observer) see(v *drivebay.Volume, st drbd.Status) drivebay.ReplicationI
 		}
 	}
 	info := drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: st.State.Role == drbd.RolePrimary, State: verdict.String(), Message: why,
-		Connected: st.State.Connection >= drbd.Connected, Remote: view.Remote(), OutOfSync: st.OutOfSync, Conflict: view.Conflict, ReplicationPast: now}
+		Connected: st.State.Connection >= drbd.Connected, NoDisk: st.State.Disk <= drbd.Failed, Remote: view.Remote(), OutOfSync: st.OutOfSync, Conflict: view.Conflict, ReplicationPast: now}
 	switch verdict {
 	case replication.Ready:
 		info.Status = drivebay.ReplicationHealthy
@@ -226,6 +226,22 @@ func (e *Observer) see(v *drivebay.Volume, st drbd.Status) drivebay.ReplicationI
 		info.Status = drivebay.ReplicationError
 	}
 	return info
+}
+
+// AttachAgain attaches the disk of a volume that the kernel has detached, and looks at the state again.
+func (e *Observer) AttachAgain(ctx context.Context, id string) error {
+	if err := e.Restore(ctx, id); err != nil {
+		return err
+	}
+	rec, err := e.Ledger.Record(id)
+	if err != nil {
+		return err
+	}
+	info, err := e.Info(ctx, rec.Volume)
+	if err == nil {
+		e.Watch.Replications.Put(id, info)
+	}
+	return err
 }
 
 // Info returns how well a volume is replicated. ErrRefused: it is not.
@@ -241,5 +257,5 @@ func (e *Observer) Info(ctx context.Context, v drivebay.Volume) (drivebay.Replic
 }
 
 func unattached(v *drivebay.Volume, why string) drivebay.ReplicationInfo {
-	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, State: "not attached", Message: why, ReplicationPast: v.Replication.Past}
+	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, NoDisk: true, State: "not attached", Message: why, ReplicationPast: v.Replication.Past}
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/drivebay/drivebay"
@@ -17,6 +18,18 @@ func (r *Replications) Of(id string) drivebay.ReplicationInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.of[id]
+}
+
+// Put replaces what is known of one volume. What is known of all is replaced, not changed: Set compares it.
+func (r *Replications) Put(id string, info drivebay.ReplicationInfo) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := maps.Clone(r.of)
+	if all == nil {
+		all = map[string]drivebay.ReplicationInfo{}
+	}
+	all[id] = info
+	r.of = all
 }
 
 // Set replaces what is known of all volumes, and reports whether it is something else.
