@@ -35,8 +35,9 @@ func (e *Devices) meet(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, s
 	if err != nil || secret == (drbd.Secret{}) {
 		return st, nil
 	}
-	if err := e.connect(ctx, k, v, secret, false); err != nil {
-		return st, err
+	if err := e.connect(ctx, k, v, secret, false); err != nil { // the data are here all the same
+		e.Log.Warn("a volume is primary without having met its peer", "op", "replication", "volume", v.ID, "err", err)
+		return st, nil
 	}
 	for end := e.Machine.Now().Add(meetTime); ; {
 		st, err = k.Status(ctx, v.Replication.Minor)
