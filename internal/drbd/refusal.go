@@ -45,6 +45,26 @@ func (r Refusal) Line(resource string, minor uint32) string {
 	return "block drbd" + strconv.FormatUint(uint64(minor), 10) + ": " + lines[r]
 }
 
+// MetIn reports which device accepted its peer by a line of the kernel's log: the states of both were exchanged, and one of them may send data
+// to the other now.
+func MetIn(line string) (minor uint32, ok bool) {
+	n, text, ok := ofDevice(line)
+	_, after, changed := strings.Cut(text, "conn( WFReportParams -> ")
+	state, _, whole := strings.Cut(after, " )")
+	return n, ok && changed && whole && slices.Contains(met, state)
+}
+
+// met are the states that follow WFReportParams when a peer is accepted (drbd_sync_handshake).
+var met = []string{"Connected", "WFBitMapS", "WFBitMapT"}
+
+// ofDevice cuts a line of the log about a device.
+func ofDevice(line string) (minor uint32, text string, ok bool) {
+	rest, ours := strings.CutPrefix(line, "block drbd")
+	number, text, whole := strings.Cut(rest, ": ")
+	n, err := strconv.ParseUint(number, 10, 32)
+	return uint32(n), text, ours && whole && err == nil
+}
+
 // Refused is what a line of the kernel's log says of a connection that was refused.
 type Refused struct {
 	Why      Refusal
@@ -59,15 +79,13 @@ func RefusedIn(line string) (r Refused, ok bool) {
 		state, _, ok := strings.Cut(text, " )")
 		return Refused{Why: ByPeer, Resource: resource}, ok && slices.Contains(ended, state)
 	}
-	rest, ok := strings.CutPrefix(line, "block drbd")
-	number, text, ok2 := strings.Cut(rest, ": ")
-	n, err := strconv.ParseUint(number, 10, 32)
-	if !ok || !ok2 || err != nil {
+	n, text, ok := ofDevice(line)
+	if !ok {
 		return Refused{}, false
 	}
 	for why, is := range lines {
 		if text == is || why == PeerTooSmall && strings.HasPrefix(text, is+" (") {
-			return Refused{Why: why, Minor: uint32(n)}, true
+			return Refused{Why: why, Minor: n}, true
 		}
 	}
 	return Refused{}, false

@@ -32,3 +32,20 @@ func TestRefusedIn(t *testing.T) {
 		}
 	}
 }
+
+func TestMetIn(t *testing.T) {
+	for line, want := range map[string]bool{
+		"block drbd7: peer( Unknown -> Secondary ) conn( WFReportParams -> WFBitMapS ) pdsk( DUnknown -> Inconsistent ) ": true,
+		"block drbd7: peer( Unknown -> Primary ) conn( WFReportParams -> WFBitMapT ) pdsk( DUnknown -> UpToDate ) ":       true,
+		"block drbd7: peer( Unknown -> Secondary ) conn( WFReportParams -> Connected ) pdsk( DUnknown -> UpToDate ) ":     true,
+		"drbd drivebay-1: conn( WFReportParams -> Disconnecting ) ":                                                       false,
+		"block drbd7: conn( WFReportParams -> Disconnecting ) ":                                                           false,
+		"block drbd7: conn( WFBitMapS -> SyncSource ) pdsk( Consistent -> Inconsistent ) ":                                false,
+		"block drbd7: conn( WFReportParams -> Connected":                                                                  false,
+		"says: block drbd7: conn( WFReportParams -> Connected ) ":                                                         false,
+	} {
+		if minor, ok := MetIn(line); ok != want || ok && minor != 7 {
+			t.Errorf("%q: %d, %v", line, minor, ok)
+		}
+	}
+}

@@ -21,7 +21,7 @@ import (
 // seen is what was seen of the kernel's DRBD. What has to outlive the daemon is in the records.
 type seen struct {
 	sync.Mutex
-	refused map[uint32]drivebay.ReplicationConflict // by minor: what the kernel's log said since the last connection
+	refused map[uint32]drivebay.ReplicationConflict // by minor: what the kernel's log said since the last connection; empty: that it began
 	past    map[string]replication.Info             // by volume
 	alone   map[string]time.Time                    // by volume: since when its connection has ended without a conflict, or when it was begun again
 }
@@ -124,8 +124,13 @@ type Observer struct {
 	observing atomic.Bool
 }
 
-// Heard remembers that the kernel refused a peer, which it says in its log only. It reports whether a line says that.
+// Heard remembers that the kernel refused a peer, which it says in its log only, or that it accepted one: a connection may be over before
+// anything looks. It reports whether a line says that.
 func (e *Observer) Heard(line string) bool {
+	if minor, ok := drbd.MetIn(line); ok {
+		e.seen.hear(minor, "")
+		return true
+	}
 	r, ok := drbd.RefusedIn(line)
 	if !ok {
 		return false
