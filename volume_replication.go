@@ -16,6 +16,8 @@ type Replication struct {
 	HoldsData bool `json:"holdsData,omitempty"`
 	// Primary is the role that the volume has here: only a primary is staged.
 	Primary bool `json:"primary,omitempty"`
+	// Behind: it was primary here without its disk, so that only the peer has what was written since.
+	Behind bool `json:"behind,omitempty"`
 	// Room is what the piece of the volume has at its end for the metadata of DRBD, whatever the size of the volume.
 	Room uint64 `json:"room"`
 	// Disk is the size of the piece at whose end the metadata are; 0: they are not written yet, and the volume is

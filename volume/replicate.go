@@ -7,6 +7,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/replication"
+	"github.com/drivebay/drivebay/volume/internal/replicated"
 )
 
 // replicationCalls are the calls of the replication contract of CSI-Addons.
@@ -109,6 +110,8 @@ func (e *Engine) resumeReplication(first bool) {
 			again, is = e.drbd.Correct, older
 		case e.env.Opt.DRBD != nil && v.Replicates() && e.drbd.Gone(v):
 			again, is = e.drbd.LetGo, func(v *drivebay.Volume) bool { return v.Replicates() && e.drbd.Gone(v) }
+		case !first && replicated.OnBadDrive(v, e.env.Drives.Snapshot().Drives):
+			continue
 		case e.env.Opt.DRBD == nil || !v.Replicates() || !(first && e.env.Opt.ReplicationSecret != nil) && e.device.StaysOpen(v):
 			continue
 		}

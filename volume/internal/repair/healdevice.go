@@ -3,7 +3,6 @@ package repair
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -11,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/luks"
+	"github.com/drivebay/drivebay/volume/internal/replicated"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
@@ -88,7 +88,7 @@ func needDisk(g *symptoms) (why string, cannot error) {
 		return "", nil
 	}
 	why = "DRBD has no disk of it, and its drive is here"
-	if slices.ContainsFunc(g.facts.Drives, func(d drivebay.Drive) bool { return d.Health == drivebay.HealthBad }) && !g.v.Location.Mirrored() {
+	if replicated.OnBadDrive(&g.v, g.facts.Drives) {
 		return why, fmt.Errorf("%w: its drive is BAD: make this side again on another one (docs/replication.md, When a drive fails)", drivebay.ErrRefused)
 	}
 	return why, nil

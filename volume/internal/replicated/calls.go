@@ -21,7 +21,7 @@ func (e *Devices) View(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) (
 	// A demotion that was cut short has not recorded its role, and the peer is primary by now: the view shows the role of the kernel, so
 	// that the demotion can be repeated. A volume whose drive is gone can be demoted as well.
 	without := e.attach(ctx, k, v, e.belowOf(v))
-	if without != nil && !errors.Is(without, drbd.ErrTwoPrimaries) && !e.Gone(v) {
+	if without != nil && !errors.Is(without, drbd.ErrTwoPrimaries) && !errors.Is(without, errBehind) && !e.Gone(v) {
 		return nil, without
 	}
 	st, err := k.Status(ctx, v.Replication.Minor)
@@ -48,11 +48,18 @@ func (e *Devices) Look(ctx context.Context, v drivebay.Volume) (*replication.Vie
 func (e *Devices) Gone(v *drivebay.Volume) bool {
 	s, absent := e.Drives.Snapshot(), 0
 	for _, id := range v.Location.Drives {
-		if d, known := steps.DriveOf(s, id); !known || d.Status != drivebay.StatusOnline {
+		if d, known := steps.DriveOf(s, id); !known || d.Status == drivebay.StatusOffline {
 			absent++
 		}
 	}
 	return s.Complete && absent > 0 && (v.Location.Kind != drivebay.LocationMirror || absent == len(v.Location.Drives))
+}
+
+// OnBadDrive reports whether a disk that DRBD detached stays so, because its drive is BAD: it would be detached again.
+func OnBadDrive(v *drivebay.Volume, drives []drivebay.Drive) bool {
+	return !v.Location.Mirrored() && slices.ContainsFunc(drives, func(d drivebay.Drive) bool {
+		return d.Health == drivebay.HealthBad && slices.Contains(v.Location.Drives, d.ID)
+	})
 }
 
 // LetGo detaches a volume from a drive that is gone. The kernel notices that only by the next write: until then both sides count as
@@ -69,20 +76,36 @@ func (e *Devices) LetGo(ctx context.Context, id string) error {
 	defer k.Close()
 	v := &rec.Volume
 	st, err := k.Status(ctx, v.Replication.Minor)
-	alone := st.State.Role == drbd.RolePrimary && (st.State.Connection < drbd.Connected || st.State.PeerDisk != drbd.UpToDate)
-	if err != nil || st.Resource != resourceOf(v) || st.State.Disk <= drbd.Diskless || alone || e.stands(v) {
+	if err != nil || st.Resource != resourceOf(v) || st.State.Disk <= drbd.Diskless || e.stands(v) {
 		return nil
 	}
+	return e.detach(ctx, k, v, st)
+}
+
+// detach detaches a volume from a disk that the kernel lacks. A primary alone has nothing to go on with, and keeps what it has. One that
+// goes on with the peer's disk is behind it from now on, which nothing but the record says after a restart: the metadata are on the disk.
+func (e *Devices) detach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, st drbd.Status) error {
+	if st.State.Role == drbd.RolePrimary {
+		if st.State.Connection < drbd.Connected || st.State.PeerDisk != drbd.UpToDate {
+			return nil
+		}
+		if err := e.change(v, func(r *drivebay.Replication) { r.Behind = true }); err != nil {
+			return err
+		}
+	}
+	e.Log.Warn("the drive of a replicated volume is gone: DRBD detaches it", "op", "replication", "volume", v.ID)
 	if err := k.Detach(ctx, v.Replication.Minor, true); err != nil {
-		return fmt.Errorf("volume %s: detach it from its drive, which is gone: %w", id, inOurWords(err))
+		return fmt.Errorf("volume %s: detach it from its drive, which is gone: %w", v.ID, inOurWords(err))
 	}
 	return nil
 }
 
-// stands reports whether the kernel has the partition or drive below the DRBD device of a volume, whatever drive the listing takes it for.
+// stands reports whether the kernel has what is below the DRBD device of a volume, whatever drives the listing takes it for: the partition or
+// drive, or a logical volume that stands on the drives that it needs.
 func (e *Devices) stands(v *drivebay.Volume) bool {
 	if v.Location.OnLVM() {
-		return false
+		_, err := e.Device.Device(v)
+		return err == nil
 	}
 	below, _ := e.Machine.ReadDir(fmt.Sprintf("sys/class/block/drbd%d/slaves", v.Replication.Minor))
 	return slices.ContainsFunc(below, func(name string) bool {
@@ -174,11 +197,13 @@ func (e *Replicator) Promote(ctx context.Context, v drivebay.Volume, force bool,
 			return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
 		}
 	}
-	if err := e.change(&v, func(r *drivebay.Replication) { r.Primary, r.HoldsData = true, true }); err != nil {
+	if err := e.change(&v, func(r *drivebay.Replication) { r.Primary, r.HoldsData, r.Behind = true, true, r.Behind && !force }); err != nil {
 		return err
 	}
-	if err := e.identify(ctx, &v); err != nil {
-		return err
+	if st, err := k.Status(ctx, v.Replication.Minor); err != nil || st.State.Disk > drbd.Failed { // without a disk it was identified before
+		if err := e.identify(ctx, &v); err != nil {
+			return err
+		}
 	}
 	return e.connect(ctx, k, &v, secret, false)
 }

@@ -41,7 +41,9 @@ func (e *Replicator) Disable(ctx context.Context, v drivebay.Volume) error {
 	case errors.Is(err, drbd.ErrNoMetadata): // the call is repeated after they were wiped
 	case err != nil:
 		return err
-	case !view.Complete():
+	case view.State.Disk <= drbd.Failed: // whether its data are complete is on the disk
+		return fmt.Errorf("%w: its disk is missing: put its drive back, or `drivebay volume forget %s --yes` when it is gone for good", drivebay.ErrUnavailable, v.ID)
+	case !view.Complete() || v.Replication.Behind:
 		return e.end(ctx, k, &v)
 	}
 	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.takeDown(k, &v)}); err != nil {
@@ -122,6 +124,7 @@ func (e *Devices) Drop(ctx context.Context, v drivebay.Volume) error {
 		return err
 	}
 	defer k.Close()
+	e.seen.forget(&v)
 	return e.Steps.Run(ctx, v.ID, []steps.Step{e.takeDown(k, &v)})
 }
 

@@ -86,12 +86,36 @@ func (e *Devices) attach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume,
 		if err := e.attachDisk(ctx, k, v, below); err != nil {
 			return fmt.Errorf("volume %s: attach its piece to DRBD: %w", v.ID, inOurWords(err))
 		}
+	case e.replugged(v, below): // before a listing saw that the drive was gone
+		if err := e.detach(ctx, k, v, st); err != nil {
+			return err
+		}
+		if err := e.attachDisk(ctx, k, v, below); err != nil {
+			return fmt.Errorf("volume %s: attach its piece to DRBD again: %w", v.ID, inOurWords(err))
+		}
 	}
 	if err := e.role(ctx, k, v); err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
 	}
 	return nil
 }
+
+// replugged reports whether DRBD has a partition or drive that is gone, while the piece of the volume is here as another device.
+func (e *Devices) replugged(v *drivebay.Volume, below device.Stack) bool {
+	if v.Location.OnLVM() || e.stands(v) {
+		return false
+	}
+	d, err := below.State()
+	if err == nil {
+		_, err = e.deviceOn(d, v)
+		return errors.Is(err, drivebay.ErrNotFound)
+	}
+	return false
+}
+
+// errBehind is why a side does not become primary with what it has.
+var errBehind = fmt.Errorf("%w: it worked with the disk of its peer before it stopped, and its own data are older: it is primary again once it is connected to the peer; "+
+	"`drivebay replication promote --force` uses its data as they are", drivebay.ErrUnavailable)
 
 // attachDisk proves that the piece is the volume's, that nothing has it open, and that its metadata are at the end of the
 // piece, and attaches it. The disk stays open meanwhile, so that no other one gets its number.
@@ -157,6 +181,9 @@ func (e *Devices) role(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) e
 		if st.State.Connection >= drbd.Connected && st.State.Peer == drbd.RolePrimary {
 			e.Log.Info("the peer was promoted meanwhile: the volume is secondary here", "op", "replication", "volume", v.ID)
 			return e.change(v, func(r *drivebay.Replication) { r.Primary = false })
+		}
+		if r.Behind && (st.State.Connection < drbd.Connected || st.State.PeerDisk != drbd.UpToDate) {
+			return errBehind
 		}
 	}
 	switch {

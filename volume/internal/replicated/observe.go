@@ -78,7 +78,7 @@ func (s *seen) stand(id string, view replication.View, now time.Time) {
 	s.Lock()
 	defer s.Unlock()
 	switch _, known := s.alone[id]; {
-	case view.State.Connection != drbd.StandAlone || view.Conflict != "":
+	case view.State.Connection != drbd.StandAlone || view.Conflict != "" && view.Conflict != drivebay.RefusedByPeer: // which may be over
 		delete(s.alone, id)
 	case !known:
 		if s.alone == nil {
@@ -215,9 +215,10 @@ func (e *Observer) see(v *drivebay.Volume, st drbd.Status) drivebay.ReplicationI
 	now := e.seen.look(v, view, e.Machine.Now())
 	e.seen.stand(v.ID, view, e.Machine.Now())
 	recorded := v.Replication.Past
+	behind := v.Replication.Behind && verdict != replication.Ready || view.Remote()
 	parted := verdict != replication.Ready && now.LastSync != recorded.LastSync
-	if parted || now.Bytes != recorded.Bytes || now.Duration != recorded.Duration || view.Conflict != v.Replication.Conflict {
-		err := e.change(v, func(r *drivebay.Replication) { r.Past, r.Conflict = now, view.Conflict })
+	if parted || now.Bytes != recorded.Bytes || now.Duration != recorded.Duration || view.Conflict != v.Replication.Conflict || behind != v.Replication.Behind {
+		err := e.change(v, func(r *drivebay.Replication) { r.Past, r.Conflict, r.Behind = now, view.Conflict, behind })
 		if err != nil && !errors.Is(err, drivebay.ErrNotFound) { // it was disabled meanwhile
 			e.Log.Warn("the state of a replication was not recorded", "op", "replication", "volume", v.ID, "err", err)
 		}
