@@ -10,6 +10,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -253,5 +254,127 @@ func TestReplicationHealed(t *testing.T) {
 			b.Errorf("healed on a BAD drive: %+v, %v", report, err)
 		}
 		a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
+	})
+}
+
+// TestReplicationBehind: a primary that worked with the disk of its peer has old data on its own. After a restart it is not primary with them
+// before it has met the peer, or an operator uses force.
+func TestReplicationBehind(t *testing.T) {
+	t.Parallel()
+	opt := volume.Options{ReplicationSecret: func() (string, error) { return replicationSecret[drivebay.SecretReplication], nil }}
+	for _, force := range []bool{false, true} {
+		onTwoSites(t, opt, func(a, b *stand, network func(bool)) {
+			ctx := a.Context()
+			r := requests()["ext4 on a partition"]
+			v, w := a.make("v", r), b.make("v", r)
+			a.makeFile(v, "before")
+			a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+			b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+			time.Sleep(time.Minute)
+			serial := a.serialOf(v.Location.Drives[0])
+			a.inject(v.Location.Drives[0], "vanish")
+			time.Sleep(time.Minute)
+			if info, err := a.e.ReplicationInfo(ctx, v.ID); err != nil || !info.Remote || !a.of(v).Replication.Behind {
+				a.Errorf("the drive is gone: %+v, %v, %+v", info, err, a.of(v).Replication)
+			}
+			a.refuses("disabled without its disk", a.e.DisableReplication(ctx, replicationOf(v)), drivebay.ErrUnavailable)
+			a.stop()
+			a.stop = nil
+			a.sim.PowerCut()
+			network(false)
+			a.sim.NextBoot()
+			a.must(a.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return"}))
+			a.start()
+			time.Sleep(2 * time.Minute)
+			a.refuses("staged with old data", a.stage(v), drivebay.ErrUnavailable)
+			if x := a.view(v); x.State.Role == drbd.RolePrimary {
+				a.Errorf("primary with old data: %+v", x.Status)
+			}
+			if force {
+				a.must(a.e.PromoteVolume(ctx, byForce(replicationOf(v))))
+			} else {
+				network(true)
+				time.Sleep(2 * time.Minute)
+			}
+			a.hasFiles(v, "", "before")
+			if a.of(v).Replication.Behind {
+				a.Error("it is behind still")
+			}
+		})
+	}
+}
+
+// TestReplicationMoveTargetGone: a volume on LVM that was moving to a drive which is pulled is whole on the one that it leaves, and stays
+// attached.
+func TestReplicationMoveTargetGone(t *testing.T) {
+	t.Parallel()
+	onTwoSitesWith(t, sameDrives(2), volume.Options{}, func(a, b *stand, _ func(bool)) {
+		r := requests()["xfs on linear"]
+		v, w := a.make("v", r), b.make("v", r)
+		a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, true)))
+		b.must(b.e.EnableReplication(a.Context(), replicateFrom(w, siteB, siteA, false)))
+		time.Sleep(time.Minute)
+		a.must(a.stage(v))
+		_, spare := a.idle(v.Location.Drives[0])
+		a.must(a.mgr.Operate(a.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))
+		for end := time.Now().Add(time.Minute); len(a.of(v).Location.Drives) < 2; time.Sleep(100 * time.Millisecond) {
+			if time.Now().After(end) {
+				a.Fatalf("it does not move: %+v", a.of(v).Location)
+			}
+		}
+		a.inject(spare, "vanish")
+		for range 8 {
+			time.Sleep(15 * time.Second)
+			k, err := a.sim.DRBD()
+			a.must(err)
+			if x, err := k.Status(a.Context(), a.of(v).Replication.Minor); err != nil || x.State.Disk != drbd.UpToDate {
+				a.Fatalf("its disk is here: %+v, %v", x, err)
+			}
+		}
+	})
+}
+
+// TestReplicationReplugged: a drive that is pulled and put back between two listings is attached again as the device that it is now.
+func TestReplicationReplugged(t *testing.T) {
+	t.Parallel()
+	onReplica(t, "ext4 on a partition", func(a, b *stand, v drivebay.Volume) {
+		b.inject(v.Location.Drives[0], "vanish")
+		b.inject(v.Location.Drives[0], "return")
+		time.Sleep(2 * time.Minute)
+		bothReady("replugged", v, a, b)
+		a.makeFile(v, "after")
+		a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
+		time.Sleep(time.Second)
+		b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+		b.hasFiles(v, "", "before", "after")
+	})
+}
+
+// TestReplicationEncryptedWithoutDrive: an encrypted volume is used with the disk of its peer, and nothing unmounts it.
+func TestReplicationEncryptedWithoutDrive(t *testing.T) {
+	t.Parallel()
+	onTwoSites(t, volume.Options{Headers: t.TempDir(), Heal: true}, func(a, b *stand, _ func(bool)) {
+		r := encryptedRequests()["ext4 on a partition"]
+		v, w := a.make("v", r), b.make("v", r)
+		a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, true)))
+		b.must(b.e.EnableReplication(a.Context(), replicateFrom(w, siteB, siteA, false)))
+		time.Sleep(time.Minute)
+		a.must(a.stage(v, with(rightKey)), a.publish(v, "pod"))
+		k, err := a.sim.DRBD()
+		a.must(err)
+		for _, fault := range []string{"a failed request", "a drive that went"} {
+			if fault == "a failed request" {
+				a.must(k.Detach(a.Context(), a.of(v).Replication.Minor, true))
+			} else {
+				a.inject(v.Location.Drives[0], "vanish")
+			}
+			time.Sleep(time.Minute)
+			if c := a.conditions(v.ID); c.Severity() >= drivebay.SeverityInaccessible {
+				a.Errorf("%s: %+v", fault, c)
+			}
+			if len(a.mounts(staging(v))) != 1 || len(a.mounts(target(v, "pod"))) != 1 {
+				a.Errorf("%s: it is not mounted any more", fault)
+			}
+		}
 	})
 }
