@@ -211,7 +211,7 @@ func (p *replicaPair) degraded(what string) {
 func (p *replicaPair) readyAgain(after string) {
 	p.Helper()
 	for _, s := range []*replicaSite{p.a, p.b} {
-		s.until("data", "ready after "+after, time.Minute, ready)
+		s.until("data", "ready after "+after, 3*time.Minute, ready) // the daemon connects again after one, and the kernel copies slowly beside the writer
 	}
 	p.goesOn("after " + after)
 }
