@@ -97,8 +97,8 @@ func (e replicationCalls) ReplicationView(ctx context.Context, id string) (view 
 }
 
 // resumeReplication attaches the replicated volumes whose drives are here, after a listing, and gives them their roles back.
-// They connect with the secret of the options, or with the next call that has it. Those whose drives are gone are detached. A record that is older than the mark on
-// its drive is corrected.
+// They connect with the secret of the options, or with the next call that has it. Those whose drives are gone are detached. A record
+// that is older than the mark on its drive is corrected.
 func (e *Engine) resumeReplication(first bool) {
 	older := func(v *drivebay.Volume) bool { return v.Replication == nil && e.partitions.Marked(v) }
 	for _, r := range e.ledger.All() {
@@ -108,11 +108,11 @@ func (e *Engine) resumeReplication(first bool) {
 			continue
 		case older(v):
 			again, is = e.drbd.Correct, older
-		case e.env.Opt.DRBD != nil && v.Replicates() && e.drbd.Gone(v):
-			again, is = e.drbd.LetGo, func(v *drivebay.Volume) bool { return v.Replicates() && e.drbd.Gone(v) }
-		case !first && replicated.OnBadDrive(v, e.env.Drives.Snapshot().Drives):
+		case e.env.Opt.DRBD == nil || !v.Replicates():
 			continue
-		case e.env.Opt.DRBD == nil || !v.Replicates() || !(first && e.env.Opt.ReplicationSecret != nil) && e.device.StaysOpen(v):
+		case e.drbd.Gone(v):
+			again, is = e.drbd.LetGo, func(v *drivebay.Volume) bool { return v.Replicates() && e.drbd.Gone(v) }
+		case !(first && e.env.Opt.ReplicationSecret != nil) && e.device.StaysOpen(v), !first && replicated.OnBadDrive(v, e.env.Drives.Snapshot().Drives):
 			continue
 		}
 		id := r.Volume.ID

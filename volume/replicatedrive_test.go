@@ -18,13 +18,19 @@ import (
 func onReplica(t *testing.T, name string, test func(a, b *stand, v drivebay.Volume)) {
 	t.Helper()
 	onTwoSites(t, volume.Options{}, func(a, b *stand, _ func(bool)) {
-		v, w := a.make("v", requests()[name]), b.make("v", requests()[name])
-		a.makeFile(v, "before")
-		a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, true)))
-		b.must(b.e.EnableReplication(a.Context(), replicateFrom(w, siteB, siteA, false)))
-		time.Sleep(time.Minute)
-		test(a, b, w)
+		test(a, b, replicated(a, b, requests()[name]))
 	})
+}
+
+// replicated makes a volume with a file on a, replicates it to b, and waits until both have the same data.
+func replicated(a, b *stand, r drivebay.VolumeRequest) drivebay.Volume {
+	a.Helper()
+	v, w := a.make("v", r), b.make("v", r)
+	a.makeFile(v, "before")
+	a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, true)))
+	b.must(b.e.EnableReplication(b.Context(), replicateFrom(w, siteB, siteA, false)))
+	time.Sleep(time.Minute)
+	return a.of(v).Volume
 }
 
 // bothReady wants both sides to have the same data, and nothing to be wrong with the volume.
@@ -118,11 +124,7 @@ func TestReplicationEvacuated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := replicable()[name]
 			onTwoSitesWith(t, sameDrives(4), volume.Options{}, func(a, b *stand, _ func(bool)) {
-				v, w := a.make("v", r), b.make("v", r)
-				a.makeFile(v, "before")
-				a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, true)))
-				b.must(b.e.EnableReplication(a.Context(), replicateFrom(w, siteB, siteA, false)))
-				time.Sleep(time.Minute)
+				v := replicated(a, b, r)
 				for _, s := range []*stand{a, b} {
 					id := s.of(v).Location.Drives[0]
 					s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
@@ -145,7 +147,7 @@ func TestReplicationEvacuated(t *testing.T) {
 				}
 				if !v.Location.OnLVM() {
 					a.hasFiles(v, "", "before")
-					b.hasFiles(w, "", "before")
+					b.hasFiles(v, "", "before")
 					return
 				}
 				a.makeFile(v, "moved")
@@ -154,7 +156,7 @@ func TestReplicationEvacuated(t *testing.T) {
 				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
 				time.Sleep(time.Second)
 				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
-				b.hasFiles(w, "", "before", "moved")
+				b.hasFiles(v, "", "before", "moved")
 			})
 		})
 	}
@@ -174,11 +176,7 @@ func TestReplicationReturns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onTwoSites(t, opt, func(a, b *stand, network func(bool)) {
 				ctx, t := a.Context(), a.T
-				r := requests()["ext4 on a partition"]
-				v, w := a.make("v", r), b.make("v", r)
-				a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
-				b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
-				time.Sleep(time.Minute)
+				v := replicated(a, b, requests()["ext4 on a partition"])
 				a.makeFile(v, "both")
 				time.Sleep(time.Second)
 				if c.wrote {
@@ -191,8 +189,8 @@ func TestReplicationReturns(t *testing.T) {
 				a.sim.PowerCut()
 				time.Sleep(time.Second)
 				if c.promoted {
-					b.must(b.e.PromoteVolume(ctx, byForce(replicationOf(w))))
-					b.makeFile(w, "alone-b")
+					b.must(b.e.PromoteVolume(ctx, byForce(replicationOf(v))))
+					b.makeFile(v, "alone-b")
 				}
 				network(!c.cut)
 				a.sim.NextBoot()
@@ -204,7 +202,7 @@ func TestReplicationReturns(t *testing.T) {
 				if is := a.of(v).Replication; is.Primary != primary {
 					t.Errorf("the machine that came back is primary: %v", is.Primary)
 				}
-				if info, err := b.e.ReplicationInfo(ctx, w.ID); err != nil || (info.Conflict == drivebay.SplitBrain) != split {
+				if info, err := b.e.ReplicationInfo(ctx, v.ID); err != nil || (info.Conflict == drivebay.SplitBrain) != split {
 					t.Errorf("the other machine: %+v, %v", info, err)
 				}
 				switch {
@@ -212,7 +210,7 @@ func TestReplicationReturns(t *testing.T) {
 				case c.promoted:
 					bothReady("the machine came back", v, a, b)
 					a.refuses("used beside the primary", a.stage(v), drivebay.ErrRefused)
-					b.must(b.e.DemoteVolume(ctx, replicationOf(w)))
+					b.must(b.e.DemoteVolume(ctx, replicationOf(v)))
 					time.Sleep(time.Second)
 					a.must(a.e.PromoteVolume(ctx, replicationOf(v)))
 					a.hasFiles(v, "", "both", "alone-b")
@@ -265,12 +263,7 @@ func TestReplicationBehind(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		onTwoSites(t, opt, func(a, b *stand, network func(bool)) {
 			ctx := a.Context()
-			r := requests()["ext4 on a partition"]
-			v, w := a.make("v", r), b.make("v", r)
-			a.makeFile(v, "before")
-			a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
-			b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
-			time.Sleep(time.Minute)
+			v := replicated(a, b, requests()["ext4 on a partition"])
 			serial := a.serialOf(v.Location.Drives[0])
 			a.inject(v.Location.Drives[0], "vanish")
 			time.Sleep(time.Minute)
@@ -309,11 +302,7 @@ func TestReplicationBehind(t *testing.T) {
 func TestReplicationMoveTargetGone(t *testing.T) {
 	t.Parallel()
 	onTwoSitesWith(t, sameDrives(2), volume.Options{}, func(a, b *stand, _ func(bool)) {
-		r := requests()["xfs on linear"]
-		v, w := a.make("v", r), b.make("v", r)
-		a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, true)))
-		b.must(b.e.EnableReplication(a.Context(), replicateFrom(w, siteB, siteA, false)))
-		time.Sleep(time.Minute)
+		v := replicated(a, b, requests()["xfs on linear"])
 		a.must(a.stage(v))
 		_, spare := a.idle(v.Location.Drives[0])
 		a.must(a.mgr.Operate(a.Context(), v.Location.Drives[0], drivebay.LeaveRelease, ""))
@@ -350,15 +339,27 @@ func TestReplicationReplugged(t *testing.T) {
 	})
 }
 
+// TestReplicationRepluggedAlone: a primary without its peer keeps the disk that it has, and can be asked for its state.
+func TestReplicationRepluggedAlone(t *testing.T) {
+	t.Parallel()
+	onTwoSites(t, volume.Options{}, func(a, b *stand, network func(bool)) {
+		v := replicated(a, b, requests()["ext4 on a partition"])
+		network(false)
+		time.Sleep(time.Second)
+		a.inject(v.Location.Drives[0], "vanish")
+		a.inject(v.Location.Drives[0], "return")
+		time.Sleep(2 * time.Minute)
+		if x := a.view(v); x.State.Role != drbd.RolePrimary || x.State.Disk != drbd.UpToDate || a.of(v).Replication.Behind {
+			a.Errorf("a primary alone: %+v, behind %v", x.Status, a.of(v).Replication.Behind)
+		}
+	})
+}
+
 // TestReplicationEncryptedWithoutDrive: an encrypted volume is used with the disk of its peer, and nothing unmounts it.
 func TestReplicationEncryptedWithoutDrive(t *testing.T) {
 	t.Parallel()
 	onTwoSites(t, volume.Options{Headers: t.TempDir(), Heal: true}, func(a, b *stand, _ func(bool)) {
-		r := encryptedRequests()["ext4 on a partition"]
-		v, w := a.make("v", r), b.make("v", r)
-		a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, true)))
-		b.must(b.e.EnableReplication(a.Context(), replicateFrom(w, siteB, siteA, false)))
-		time.Sleep(time.Minute)
+		v := replicated(a, b, encryptedRequests()["ext4 on a partition"])
 		a.must(a.stage(v, with(rightKey)), a.publish(v, "pod"))
 		k, err := a.sim.DRBD()
 		a.must(err)

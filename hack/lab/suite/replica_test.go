@@ -9,7 +9,7 @@ import (
 	"github.com/drivebay/drivebay/hack/lab/machine"
 )
 
-// TestLabLongReplicationKilled: whoever enables, grows and disables a replication is killed after each step.
+// TestLabLongReplicationKilled: a process that enables, grows and disables a replication is killed after each step.
 func TestLabLongReplicationKilled(t *testing.T) {
 	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{scsi("partition1", 0x5000c500b0000000)}})

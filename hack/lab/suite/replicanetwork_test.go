@@ -146,7 +146,7 @@ func (p *replicaPair) impostor() {
 	c.Sh("SECRET=guessed %s connect 10.77.0.2:7800 10.77.0.1:7800", program)
 	for end := time.Now().Add(time.Minute); !strings.Contains(p.a.Output("dmesg | grep drbd")+c.Output("dmesg | grep drbd"), "uthentication of peer failed"); time.Sleep(500 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.Fatalf("nobody tried: %s\n%s", p.a.Output("cat /proc/drbd; ip neigh; dmesg | grep drbd | tail"), c.Output("cat /proc/drbd; ip addr; dmesg | grep drbd | tail"))
+			p.Fatalf("no peer failed to authenticate: %s\n%s", p.a.Output("cat /proc/drbd; ip neigh; dmesg | grep drbd | tail"), c.Output("cat /proc/drbd; ip addr; dmesg | grep drbd | tail"))
 		}
 	}
 	if is := c.Sh("dd if=%s bs=1M count=64 iflag=direct status=none | md5sum", disk); is != before {

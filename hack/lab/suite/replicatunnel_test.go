@@ -4,14 +4,10 @@ package suite
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/drivebay/drivebay/hack/lab/lab"
 )
 
 var tunnelRecipe = regexp.MustCompile("(?s)## Encryption\n.*?```sh\n(.*?)```")
@@ -20,20 +16,12 @@ var tunnelRecipe = regexp.MustCompile("(?s)## Encryption\n.*?```sh\n(.*?)```")
 // nothing of what is written is readable on the network between them. Without the tunnel it is.
 func TestLabLongReplicationTunnel(t *testing.T) {
 	t.Parallel()
-	root, err := lab.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "docs/replication.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe := tunnelRecipe.FindSubmatch(page)
+	recipe := tunnelRecipe.FindStringSubmatch(replicationPage(t))
 	if recipe == nil {
 		t.Fatal("docs/replication.md has no recipe")
 	}
 	p := newReplicaPair(t)
-	makeKey, rest, _ := strings.Cut(string(recipe[1]), "\n")
+	makeKey, rest, _ := strings.Cut(recipe[1], "\n")
 	keyOfA, keyOfB := p.a.Sh("mkdir -p /etc/wireguard; %s", makeKey), p.b.Sh("mkdir -p /etc/wireguard; %s", makeKey)
 	p.a.Sh("%s", strings.NewReplacer("PUBLIC_KEY_OF_B", keyOfB, "ADDRESS_OF_B", "10.77.0.2").Replace(rest))
 	p.b.Sh("%s", strings.NewReplacer("PUBLIC_KEY_OF_B", keyOfA, "ADDRESS_OF_B", "10.77.0.1", "10.99.0.1/24", "10.99.0.2/24", "10.99.0.2/32", "10.99.0.1/32").Replace(rest))

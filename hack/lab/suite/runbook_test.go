@@ -91,10 +91,9 @@ func (s *runbookSite) run(command string, lines []string) {
 	}
 }
 
-// TestLabReplicationRunbook runs the commands of docs/replication.md on two machines with the kernel's DRBD and a cable between
-// them, and looks at the files in the volume after each failover.
-func TestLabReplicationRunbook(t *testing.T) {
-	t.Parallel()
+// replicationPage is docs/replication.md.
+func replicationPage(t *testing.T) string {
+	t.Helper()
 	root, err := lab.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +102,13 @@ func TestLabReplicationRunbook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(page)
+}
+
+// TestLabReplicationRunbook runs the commands of docs/replication.md on two machines with the kernel's DRBD and a cable between
+// them, and looks at the files in the volume after each failover.
+func TestLabReplicationRunbook(t *testing.T) {
+	t.Parallel()
 	cable := machine.NewLink()
 	sites := map[string]*runbookSite{"a": newRunbookSite(t, cable, 1), "b": newRunbookSite(t, cable, 2)}
 	a, b := sites["a"], sites["b"]
@@ -132,7 +138,7 @@ func TestLabReplicationRunbook(t *testing.T) {
 	}
 	addresses := strings.NewReplacer("10.0.0.1", "10.77.0.1", "10.0.0.2", "10.77.0.2")
 	commands := 0
-	for _, section := range strings.Split(string(page), "\n## ")[1:] {
+	for _, section := range strings.Split(replicationPage(t), "\n## ")[1:] {
 		title, _, _ := strings.Cut(section, "\n")
 		if happens, is := before[title]; is {
 			happens()

@@ -66,8 +66,11 @@ func (s *VolumeMounts) deviceGone(was mounttable.Device) bool {
 	if _, err := s.Machine.ReadFile(dir + "/dev"); err != nil {
 		return true
 	}
-	if below, _ := s.Machine.ReadDir(dir + "/slaves"); s.V.Replicates() && slices.ContainsFunc(below, func(name string) bool { return strings.HasPrefix(name, "drbd") }) {
-		return false // DRBD has the data, from the peer where the drive is gone
+	if s.V.Replicates() {
+		below, _ := s.Machine.ReadDir(dir + "/slaves")
+		if slices.ContainsFunc(below, func(name string) bool { return strings.HasPrefix(name, "drbd") }) {
+			return false // DRBD has the data, from the peer where the drive is gone
+		}
 	}
 	return strings.HasPrefix(was.Name, "dm-") && s.accounted() && !s.Device.StandsOn(s.V.Location, dir, s.Groups.StoodOn(&s.V))
 }

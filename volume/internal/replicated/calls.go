@@ -63,7 +63,7 @@ func OnBadDrive(v *drivebay.Volume, drives []drivebay.Drive) bool {
 }
 
 // LetGo detaches a volume from a drive that is gone. The kernel notices that only by the next write: until then both sides count as
-// having the data. A primary goes on with the data of its peer; without those it has nothing to go on with, and keeps what it has.
+// having the data.
 func (e *Devices) LetGo(ctx context.Context, id string) error {
 	rec, err := e.Ledger.Record(id)
 	if err != nil {
@@ -76,19 +76,21 @@ func (e *Devices) LetGo(ctx context.Context, id string) error {
 	defer k.Close()
 	v := &rec.Volume
 	st, err := k.Status(ctx, v.Replication.Minor)
-	if err != nil || st.Resource != resourceOf(v) || st.State.Disk <= drbd.Diskless || e.stands(v) {
+	if err != nil || st.Resource != resourceOf(v) || st.State.Disk <= drbd.Diskless || !mayDetach(st) || e.stands(v) {
 		return nil
 	}
 	return e.detach(ctx, k, v, st)
 }
 
-// detach detaches a volume from a disk that the kernel lacks. A primary alone has nothing to go on with, and keeps what it has. One that
-// goes on with the peer's disk is behind it from now on, which nothing but the record says after a restart: the metadata are on the disk.
+// mayDetach reports whether a disk can be detached: a primary without the disk of its peer has nothing to go on with, and keeps what it has.
+func mayDetach(st drbd.Status) bool {
+	return st.State.Role != drbd.RolePrimary || st.State.Connection >= drbd.Connected && st.State.PeerDisk == drbd.UpToDate
+}
+
+// detach detaches a volume from a disk that the kernel lacks. A primary is behind its peer from now on, which nothing but the record says after
+// a restart: the metadata are on the disk.
 func (e *Devices) detach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, st drbd.Status) error {
 	if st.State.Role == drbd.RolePrimary {
-		if st.State.Connection < drbd.Connected || st.State.PeerDisk != drbd.UpToDate {
-			return nil
-		}
 		if err := e.change(v, func(r *drivebay.Replication) { r.Behind = true }); err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ func (e *Devices) attach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume,
 		if err := e.attachDisk(ctx, k, v, below); err != nil {
 			return fmt.Errorf("volume %s: attach its piece to DRBD: %w", v.ID, inOurWords(err))
 		}
-	case e.replugged(v, below): // before a listing saw that the drive was gone
+	case mayDetach(st) && e.replugged(v, below): // before a listing saw that the drive was gone
 		if err := e.detach(ctx, k, v, st); err != nil {
 			return err
 		}

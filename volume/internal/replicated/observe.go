@@ -200,7 +200,9 @@ func (e *Observer) ask(ctx context.Context, k drbd.Kernel, why error, v *driveba
 	}
 	switch {
 	case errors.Is(why, drbd.ErrNotFound):
-		return unattached(v, "the kernel has no device of it: its drive was not attached to DRBD")
+		info := unattached(v, "the kernel has no device of it: its drive was not attached to DRBD")
+		info.NoDisk = true
+		return info
 	case why != nil:
 		return unattached(v, why.Error())
 	}
@@ -218,7 +220,12 @@ func (e *Observer) see(v *drivebay.Volume, st drbd.Status) drivebay.ReplicationI
 	behind := v.Replication.Behind && verdict != replication.Ready || view.Remote()
 	parted := verdict != replication.Ready && now.LastSync != recorded.LastSync
 	if parted || now.Bytes != recorded.Bytes || now.Duration != recorded.Duration || view.Conflict != v.Replication.Conflict || behind != v.Replication.Behind {
-		err := e.change(v, func(r *drivebay.Replication) { r.Past, r.Conflict, r.Behind = now, view.Conflict, behind })
+		err := e.change(v, func(r *drivebay.Replication) {
+			r.Past, r.Conflict = now, view.Conflict
+			if behind != v.Replication.Behind { // else a deed since this look counts
+				r.Behind = behind
+			}
+		})
 		if err != nil && !errors.Is(err, drivebay.ErrNotFound) { // it was disabled meanwhile
 			e.Log.Warn("the state of a replication was not recorded", "op", "replication", "volume", v.ID, "err", err)
 		}
@@ -263,5 +270,5 @@ func (e *Observer) Info(ctx context.Context, v drivebay.Volume) (drivebay.Replic
 }
 
 func unattached(v *drivebay.Volume, why string) drivebay.ReplicationInfo {
-	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, NoDisk: true, State: "not attached", Message: why, ReplicationPast: v.Replication.Past}
+	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, State: "not attached", Message: why, ReplicationPast: v.Replication.Past}
 }

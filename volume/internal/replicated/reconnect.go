@@ -21,7 +21,10 @@ func (e *Devices) connectAgain(ctx context.Context, id string) error {
 		return err
 	}
 	e.seen.tried(id, e.Machine.Now())
-	return e.reconnect(ctx, rec.Volume)
+	if err := e.reconnect(ctx, rec.Volume); err != nil {
+		e.Log.Warn("a volume is not connected again: the next try is in a minute", "op", "replication", "volume", id, "err", err)
+	}
+	return nil
 }
 
 // meetTime is how long a volume that was primary waits for its peer before it is primary again.
