@@ -32,15 +32,17 @@ run: build ## run the daemon: on spare drives, else as root on loop devices, els
 # seventh of their time was garbage collection. Less so under the race detector, which multiplies the memory.
 test test-long: export GOGC ?= 400
 test-race: export GOGC ?= 200
+# Some packages wait for real daemons most of the time: more of them than processors run at once.
+test test-long test-race: AT_ONCE = -p $$(n=$$(nproc); echo $$((n < 4 ? 4 : n)))
 
 test: need-go ## the fast tests: no root, no network, no C compiler; of the kill points, a fixed sample
-	$(GO) test -timeout 20m ./volume ./...
+	$(GO) test $(AT_ONCE) -timeout 20m ./volume ./...
 
 test-long: need-go ## the same, killed at every point (build tag long)
-	$(GO) run ./hack/tier -name long -skips -slow 10 -min 1000 -- -tags long -timeout 30m ./volume ./...
+	$(GO) run ./hack/tier -name long -skips -slow 10 -min 1000 -- -tags long $(AT_ONCE) -timeout 30m ./volume ./...
 
 test-race: need-go ## the same as test with the race detector and fewer kill points (needs a C compiler)
-	CGO_ENABLED=1 $(GO) run ./hack/tier -name race -skips -slow 30 -min 1000 -- -race -timeout 30m ./volume ./...
+	CGO_ENABLED=1 $(GO) run ./hack/tier -name race -skips -slow 30 -min 1000 -- -race $(AT_ONCE) -timeout 30m ./volume ./...
 
 hammer: need-go ## random operations against a model of every acknowledged byte: 25,000 steps, three minutes at most (DRIVEBAY_HAMMER_TIME=1h DRIVEBAY_HAMMER_STEPS=1000000)
 	DRIVEBAY_HAMMER_TIME=$(or $(DRIVEBAY_HAMMER_TIME),3m) DRIVEBAY_HAMMER_STEPS=$(or $(DRIVEBAY_HAMMER_STEPS),25000) \

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
 )
 
 const intro = `# What can be wrong with a volume
@@ -73,5 +72,5 @@ func section(w io.Writer, s Section) {
 		fmt.Fprintf(w, "| `%s` | %v | %s | %s |\n", r.Reason, r.Severity, r.When, r.Says)
 		remarks += fmt.Sprintf("- `%s` %v: %s *Source: %s.*\n", r.Reason, r.Severity, r.Next, r.Source)
 	}
-	fmt.Fprintf(w, "\n%s", strings.NewReplacer("{volume}", "VOLUME", "{drive}", "DRIVE").Replace(remarks))
+	fmt.Fprintf(w, "\n%s", fillIn(remarks, "VOLUME", "DRIVE"))
 }

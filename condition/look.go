@@ -125,9 +125,18 @@ func (l *look) message(r *Rule, h *hit) string {
 	if len(legs) > 0 && (r.Reason == "DiskRemoved" || r.Reason == "DiskFailure" || r.Reason == "DiskDegrading") {
 		next = cmp.Or(l.nextWhileLeaving(legs[0]), next)
 	}
-	next = strings.NewReplacer("{volume}", drivebay.PlainText(l.Volume.ID, maxWord), "{drive}", drive).Replace(next)
+	next = fillIn(next, drivebay.PlainText(l.Volume.ID, maxWord), drive)
 	head := drivebay.PlainText(h.text, drivebay.MaxConditionText) + " (" + where(legs) + ")"
 	return drivebay.Clip(head, drivebay.MaxConditionMessage-len(". ")-len(next)) + ". " + next
+}
+
+// fillIn puts names into a command: a strings.Replacer takes longer to make than all else here.
+func fillIn(command, volume, drive string) string {
+	parts := strings.Split(command, "{volume}")
+	for i, p := range parts {
+		parts[i] = strings.ReplaceAll(p, "{drive}", drive)
+	}
+	return strings.Join(parts, volume)
 }
 
 // nextWhileLeaving returns the next step for a drive that leaves the machine; "" for one

@@ -53,7 +53,7 @@ func TestSwitchedLightBeatsOlderListing(t *testing.T) {
 		{nil, isFault, moment, 0}, {nil, isFault, moment, moment}, {nil, isFault, moment, 3 * moment}, {nil, isFault, 20 * moment, 10 * moment},
 	} {
 		slow := func(m *hostsim.Machine) host.Machine { e.Machine = m; return e }
-		onSeen(t, hostsim.Generate(24), store.Memory(), drivemgr.Options{}, slow, func(r *rig) {
+		onSeen(t, hostsim.Generate(17), store.Memory(), drivemgr.Options{}, slow, func(r *rig) {
 			d := r.pick(drivebay.ProtocolATA, 2)
 			r.takenOut(d)
 			for after := time.Duration(0); after < 15*time.Minute; after += 10 * time.Second {
