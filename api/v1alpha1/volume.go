@@ -12,6 +12,9 @@ const VolumeHealed = "Healed"
 // VolumeReleasedFrom is the condition of a Volume that has the answer to spec.releaseFrom.
 const VolumeReleasedFrom = "ReleasedFromDrive"
 
+// VolumeForgotten is the condition of a Volume that has the answer to spec.forget.
+const VolumeForgotten = "Forgotten"
+
 // VolumePhase is how far the requests of a Volume are.
 type VolumePhase string
 
@@ -71,6 +74,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z2-7]{26}$')",message="the name of a Volume is the id of the volume: 26 characters of base 32"
 // +kubebuilder:validation:XValidation:rule="self.spec.size.required >= oldSelf.spec.size.required || (has(self.status) && has(self.status.capacity) && self.spec.size.required >= self.status.capacity)",message="a volume never shrinks: spec.size.required cannot become less than the size of the volume"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.releaseFrom) || (has(oldSelf.spec.releaseFrom) && self.spec.releaseFrom == oldSelf.spec.releaseFrom) || (has(self.status) && has(self.status.location) && has(self.status.location.drives) && self.spec.releaseFrom in self.status.location.drives)",message="spec.releaseFrom has to be the id of a drive that the volume is on: one of status.location.drives"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.forget) || (has(oldSelf.spec.forget) && self.spec.forget == oldSelf.spec.forget) || (has(self.status) && has(self.status.location) && has(self.status.location.drives) && self.spec.forget in self.status.location.drives)",message="spec.forget has to be the id of a drive that the volume is on: one of status.location.drives"
 type Volume struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -142,6 +146,12 @@ type VolumeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ReleaseFrom string `json:"releaseFrom,omitempty"`
+	// Forget is the id of a drive that is gone for good: the node gives up its record of the volume, whose data are lost. The
+	// node acts on it once, as soon as no pod uses the volume, and refuses it while a drive of the volume is in the machine.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Forget string `json:"forget,omitempty"`
 	// Attempt counts the requests of the controller: the node answers each, also after it has refused one. 0:
 	// nothing was requested, and the object only shows what the node has.
 	// +kubebuilder:validation:Minimum=0
@@ -212,6 +222,10 @@ type VolumeStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ReleaseFrom string `json:"releaseFrom,omitempty"`
+	// Forget is the text of spec.forget that the node has answered. The condition has the answer.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Forget string `json:"forget,omitempty"`
 
 	// Size is the size of the volume for people.
 	// +kubebuilder:validation:MaxLength=32

@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
 	"github.com/drivebay/drivebay/csi/csitest"
+	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/kube/client"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 )
@@ -143,4 +144,56 @@ func TestKubeReleaseFrom(t *testing.T) {
 	p.operate(drive, drivebay.LeaveRelease)
 	time.Sleep(2 * time.Second)
 	p.usage(v, drivebay.VolumeReleasing)
+}
+
+// TestKubeForget: spec.forget gives up a volume whose drive is gone, once, and only one on the drive that it names. The
+// answer that it got while the drive was here is no consent for later.
+func TestKubeForget(t *testing.T) {
+	a := Up(t)
+	p := pods{t, a, newNode(t, a, "node-1", 2), volumesOf(t, a)}
+	v := p.make("data-db-0")
+	drive := p.drive(v)
+	if out := a.Refused(t, "", "", "patch", "volumes.drivebay.io", v.ID, "--type=merge", "-p", `{"spec":{"forget":"nguid-0"}}`); !strings.Contains(out, "the id of a drive that the volume is on") {
+		t.Error(out)
+	}
+	request := fmt.Sprintf(`"forget":%q`, drive)
+	p.patch(v, request)
+	o := p.condition(v, v1alpha1.VolumeForgotten, "Refused")
+	if c := apimeta.FindStatusCondition(o.Status.Conditions, v1alpha1.VolumeForgotten); !strings.Contains(c.Message, "is here") {
+		t.Errorf("%+v", c)
+	}
+	fault := func(name string) {
+		t.Helper()
+		if err := p.n.sim.Inject(hostsim.Fault{Drive: drive, Fault: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(what string, is func(v *drivebay.VolumeView, known bool) bool) {
+		t.Helper()
+		eventually(t, what, func() bool { return is(p.n.engine.Volumes().Get(v.ID)) })
+	}
+	missing := func(v *drivebay.VolumeView, known bool) bool { return known && v.OperationalStatus == drivebay.Missing }
+	fault("pull")
+	is("the volume is missing", missing)
+	p.n.stopKube()
+	p.n.startKube(t, a)
+	time.Sleep(3 * time.Second)
+	is("an answered request is not repeated", missing)
+
+	p.patch(v, `"forget":null`)
+	p.patch(v, request)
+	is("the node has no record of it", func(_ *drivebay.VolumeView, known bool) bool { return !known })
+	o = p.condition(v, v1alpha1.VolumeForgotten, "Forgotten")
+	if o.Status.Forget != drive || o.Status.Error != nil {
+		t.Errorf("%+v", o.Status)
+	}
+	p.n.object(t, p.all, v.Name, "is missing", isPhase(v1alpha1.VolumeMissing))
+
+	// The drive returns, with the volume on it, and is pulled once more: nobody has given the volume up this time.
+	fault("return")
+	is("the volume is here again", func(v *drivebay.VolumeView, known bool) bool { return known && v.OperationalStatus != drivebay.Missing })
+	fault("pull")
+	is("the volume is missing", missing)
+	time.Sleep(3 * time.Second)
+	is("the old request takes nothing", missing)
 }

@@ -82,6 +82,8 @@ func TestKubeVolumePolicy(t *testing.T) {
 		"the node requests a snapshot":   {own, snapshot("rack24", `,"attempt":1`), []string{"create", "-f", "-"}, "requests nothing"},
 		"a node wishes":                  {own, "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1"}}`}, "written by the controller only"},
 		"a node releases from a drive":   {own, "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"releaseFrom":"` + drive + `"}}`}, "written by the controller only"},
+		"a node forgets":                 {own, "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"forget":"` + drive + `"}}`}, "written by the controller only"},
+		"a node makes one forgotten":     {own, strings.Replace(object("rack24", "x", ""), `"size"`, `"forget":"x","size"`, 1), []string{"create", "-f", "-"}, "requests nothing"},
 		"a node makes one released":      {own, strings.Replace(object("rack24", "x", ""), `"size"`, `"releaseFrom":"x","size"`, 1), []string{"create", "-f", "-"}, "requests nothing"},
 		"a person wishes and requests":   {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1","attempt":1}}`}, "written by the controller only"},
 		"a person wishes and grows":      {"", "", []string{"patch", "volumes.drivebay.io", id, "--type=merge", "-p", `{"spec":{"heal":"1","size":{"required":5368709120}}}`}, "written by the controller only"},

@@ -183,7 +183,7 @@ func TestKubeLeavingDrive(t *testing.T) {
 // does not start, and nothing is made in place of its volume. With a new claim it starts, and the old volume is given up.
 func TestKubeDriveIsGone(t *testing.T) {
 	commands := guide(t, "## A pod whose drive is gone for good")
-	if len(commands) != 5 {
+	if len(commands) != 4 {
 		t.Fatalf("the section has the commands %q", commands)
 	}
 	s := startSet(t, "web")
@@ -208,21 +208,12 @@ func TestKubeDriveIsGone(t *testing.T) {
 	})
 	waiting := s.uid()
 
-	node := kubectl(t, "", "get", "volumes.drivebay.io", volume, "-o", "jsonpath={.spec.node}")
-	daemon := ""
 	for i, command := range commands {
 		if i == 0 {
 			continue // keeps the PersistentVolume, for those who want to
 		}
-		out := shell(t, strings.NewReplacer("NAMESPACE", "default", "CLAIM", s.claim, "POD", s.pod, "NODE", node, "VOLUME", volume, "DAEMON", daemon).Replace(command))
-		switch {
-		case strings.Contains(command, "get pods"):
-			for line := range strings.Lines(out) {
-				if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "drivebay-") && !strings.HasPrefix(name, "drivebay-controller") {
-					daemon = name
-				}
-			}
-		case strings.Contains(command, "delete pod"):
+		shell(t, strings.NewReplacer("NAMESPACE", "default", "CLAIM", s.claim, "POD", s.pod, "VOLUME", volume, "DRIVE", drive).Replace(command))
+		if strings.Contains(command, "delete pod") {
 			s.ready(waiting)
 			if fresh := s.volume(); fresh == volume || volumes(t)[fresh] == drive || s.sum() == sum {
 				t.Errorf("the pod started with volume %s on %s, and %q", fresh, volumes(t)[fresh], s.sum())
@@ -242,7 +233,7 @@ func TestKubeDriveIsGone(t *testing.T) {
 		}
 		return ""
 	})
-	shell(t, "kubectl --namespace drivebay exec "+daemon+" -- drivebay volume delete "+volume+" --yes")
+	drivebay(t, "volume", "delete", volume, "--yes")
 	if list := volumes(t); list[volume] != "" {
 		t.Errorf("the volume is still there: %v", list)
 	}

@@ -23,6 +23,7 @@ import (
 // Cluster is the drives and volumes of the nodes of a cluster.
 type Cluster struct {
 	nodeOnly
+	volumeRequests
 	opt        Options
 	name, host string // of the context, of the API server
 	drives     client.Drives

@@ -73,6 +73,7 @@ func New(opt Options, name string, config *rest.Config, namespace string) (*Clus
 		opt: opt, name: name, host: config.Host, drives: client.NewDrives(api), volumes: client.NewVolumes(api), events: client.NewEvents(api), leases: leases,
 		wake: make(chan struct{}, 1), changed: make(chan struct{}), snapshot: &drivebay.Snapshot{}, set: &drivebay.VolumeSet{}, refused: map[string]error{},
 	}
+	c.volumeRequests = volumeRequests{c}
 	c.driveObjects = client.NewCache[v1alpha1.Drive](func(string) { c.touch() })
 	c.volumeObjects = client.NewCache[v1alpha1.Volume](func(string) { c.touch() })
 	return c, nil

@@ -62,13 +62,6 @@ func (nodeOnly) ClearVolume(context.Context, string) error { return onNode("clea
 func (nodeOnly) AcceptLoss(context.Context, string) error {
 	return onNode("accept the loss of data", "")
 }
-func (nodeOnly) ForgetVolume(context.Context, string) error {
-	return onNode("forget a volume", "")
-}
-func (nodeOnly) AdoptVolume(context.Context, string) error { return onNode("adopt a volume", "") }
-func (nodeOnly) ReleaseVolume(context.Context, string) error {
-	return onNode("release a volume", "")
-}
 func (nodeOnly) ForgetSnapshot(context.Context, string) error {
 	return onNode("forget a snapshot", "")
 }

@@ -162,15 +162,3 @@ func (c *Cluster) Operate(ctx context.Context, drive string, do drivebay.LeaveVe
 	}
 	return onNode("drivebay "+string(do), o.Status.Node)
 }
-
-// MoveBeforeUse requests of the node of a volume that it moves before it is staged again whenever its drive has to leave.
-func (c *Cluster) MoveBeforeUse(ctx context.Context, id string, on bool) error {
-	o, err := c.volumes.Get(ctx, id)
-	if err != nil {
-		return c.explain("read Volume "+id, err)
-	}
-	if _, err := c.volumes.PatchSpec(ctx, id, o.UID, map[string]any{"moveBeforeUse": on}, owner); err != nil {
-		return c.explain("write spec.moveBeforeUse of Volume "+id, err)
-	}
-	return nil
-}

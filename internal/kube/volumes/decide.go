@@ -25,11 +25,14 @@ const (
 	callReleaseFrom
 	callAdopt
 	callForget
+	callForgetLost
 )
 
 // requested returns the call that an object requests, given the volume of the engine; nil: the engine does not have it.
 func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 	switch {
+	case v != nil && forgets(o, v): // a deletion waits for the drive, which does not come
+		return callForgetLost
 	case o.Spec.Release == v1alpha1.ReleaseDelete:
 		return callDelete
 	case v != nil && isFound(v):
@@ -146,8 +149,9 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 	due := requested(o, v)
 	setHealed(o, &s, out, now)
 	setReleasedFrom(o, &s, v, out, now)
+	setForgotten(o, &s, v, out, now)
 	switch {
-	case out.did == callHeal || out.did == callReleaseFrom: // each has its own condition
+	case out.did == callHeal || out.did == callReleaseFrom || out.did == callForgetLost: // each has its own condition
 	case out.did != callNone:
 		s.Error = translate.ErrorOf(out.err)
 	case due == callNone, o.Generation != s.ObservedGeneration:
@@ -271,7 +275,7 @@ var volumeStatuses = pace.Status[v1alpha1.VolumeStatus]{
 		if s.Healing != nil {
 			healed = s.Healing.Request
 		}
-		return []any{s.ObservedGeneration, s.Phase, healed, s.ReleaseFrom, s.Location}
+		return []any{s.ObservedGeneration, s.Phase, healed, s.ReleaseFrom, s.Forget, s.Location}
 	},
 	WithoutNumbers: withoutNumbers,
 }

@@ -263,7 +263,13 @@ func (n *Node) runVolume(ctx context.Context, o *v1alpha1.Volume, do call) (out 
 	case callForget:
 		out.err = n.opt.Engine.ForgetVolume(ctx, o.Name)
 	case callReleaseFrom:
-		out.err = n.releaseFrom(ctx, o)
+		if out.err = n.isOn(o.Name, o.Spec.ReleaseFrom); out.err == nil {
+			out.err = n.opt.Engine.ReleaseVolume(ctx, o.Name)
+		}
+	case callForgetLost:
+		if out.err = n.isOn(o.Name, o.Spec.Forget); out.err == nil {
+			out.err = n.opt.Engine.ForgetVolume(ctx, o.Name)
+		}
 	case callExpand:
 		_, _, out.err = n.opt.Engine.ExpandVolume(ctx, o.Name, translate.SizeOf(o.Spec.Size))
 	}
@@ -281,13 +287,13 @@ func (n *Node) create(ctx context.Context, o *v1alpha1.Volume) error {
 	return err
 }
 
-// releaseFrom releases a volume from the drive that a person has named. The volume may have moved since.
-func (n *Node) releaseFrom(ctx context.Context, o *v1alpha1.Volume) error {
-	v, ok := n.opt.Engine.Volumes().Get(o.Name)
-	if !ok || !slices.Contains(v.Location.Drives, o.Spec.ReleaseFrom) {
-		return fmt.Errorf("release volume %s: %w: it is not on drive %s", o.Name, drivebay.ErrInvalid, o.Spec.ReleaseFrom)
+// isOn returns an error if a volume is not on the drive that a person has named: it may have moved since.
+func (n *Node) isOn(id, drive string) error {
+	v, ok := n.opt.Engine.Volumes().Get(id)
+	if !ok || !slices.Contains(v.Location.Drives, drive) {
+		return fmt.Errorf("volume %s: %w: it is not on drive %s", id, drivebay.ErrInvalid, drive)
 	}
-	return n.opt.Engine.ReleaseVolume(ctx, o.Name)
+	return nil
 }
 
 // runSnapshot calls the engine for what the object of a snapshot requests.

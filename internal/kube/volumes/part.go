@@ -2,10 +2,12 @@ package volumes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/backoff"
 	"github.com/drivebay/drivebay/internal/kube/client"
 	"github.com/drivebay/drivebay/internal/kube/internal/pace"
@@ -239,7 +241,7 @@ func (p *part[P, V]) call(ctx context.Context, o P, do call) (after time.Duratio
 	switch {
 	case do == callDelete && failed == nil:
 		return 0, p.remove(ctx, o)
-	case failed != nil && translate.Transient(translate.ErrorOf(failed)):
+	case failed != nil && (translate.Transient(translate.ErrorOf(failed)) || errors.Is(failed, drivebay.ErrBusy)): // the pod may end
 		return retries.Wait(p.memoryOf(id).failed), nil
 	}
 	return 0, nil

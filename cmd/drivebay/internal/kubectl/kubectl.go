@@ -14,7 +14,7 @@ const Command = "kubectl drivebay"
 var Served = map[string][]string{
 	"status": nil, "drives": nil, "volumes": nil, "tree": nil, "explain": nil, "replace": nil, "locate": nil, "events": nil, "heal": nil, "ui": nil,
 	"claim": nil, "unclaim": nil, "cordon": nil, "uncordon": nil, "release": nil, "approve": nil, "cancel": nil, "accept": nil,
-	"drive": {"show"}, "volume": {"show", "move-before-use"}, "version": nil, "help": nil,
+	"drive": {"show"}, "volume": {"show", "move-before-use", "release", "forget", "adopt"}, "version": nil, "help": nil,
 }
 
 var nodeCommand = func() *regexp.Regexp {
