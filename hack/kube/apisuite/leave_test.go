@@ -144,6 +144,9 @@ func TestKubeReleaseFrom(t *testing.T) {
 	p.operate(drive, drivebay.LeaveRelease)
 	time.Sleep(2 * time.Second)
 	p.usage(v, drivebay.VolumeReleasing)
+
+	a.ran(t, a.Kubeconfig, []string{"volume", "release", v.Name}, "released") // the same text, requested again
+	p.usage(v, drivebay.VolumeReleased)
 }
 
 // TestKubeForget: spec.forget gives up a volume whose drive is gone, once, and only one on the drive that it names. The

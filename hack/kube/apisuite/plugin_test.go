@@ -188,14 +188,6 @@ func TestKubePlugin(t *testing.T) {
 		if out, err := a.plugin(t, a.Kubeconfig, "volume", "adopt", v.ID); err == nil || !strings.Contains(out, "only a volume that is found") {
 			t.Errorf("a volume of the records is adopted: %s", out)
 		}
-		a.ran(t, a.Kubeconfig, []string{"release", drive.ID + ".rack24"})
-		Eventually(t, 30*time.Second, "the drive does not wait for the volume", func() string {
-			out, err := a.plugin(t, a.Kubeconfig, "volume", "release", "data-2")
-			if err != nil {
-				return out
-			}
-			return ""
-		})
 		d.CLI(t, "sim", "fault", drive.Serial, "pull")
 		is("MISSING")
 		if out, err := a.plugin(t, a.Kubeconfig, "volume", "forget", "data-2"); err == nil || !strings.Contains(out, "add --yes") {
