@@ -145,6 +145,7 @@ func TestKubeReleaseFrom(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	p.usage(v, drivebay.VolumeReleasing)
 
+	a.buildDaemon(t)
 	a.ran(t, a.Kubeconfig, []string{"volume", "release", v.Name}, "released") // the same text, requested again
 	p.usage(v, drivebay.VolumeReleased)
 }
