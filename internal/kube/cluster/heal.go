@@ -25,26 +25,23 @@ func (c *Cluster) Heal(ctx context.Context, r drivebay.HealRequest) (drivebay.He
 	if err != nil {
 		return drivebay.HealReport{}, err
 	}
-	for limit := time.Now().Add(healTime); ; {
-		o, err := c.volumes.Get(ctx, r.Volume)
-		if err != nil {
-			return drivebay.HealReport{}, c.explain("read Volume "+r.Volume, err)
+	var o *v1alpha1.Volume
+	var report drivebay.HealReport
+	ended, err := poll(ctx, healTime, func() (ended bool, err error) {
+		if o, err = c.volumes.Get(ctx, r.Volume); err != nil {
+			return true, c.explain("read Volume "+r.Volume, err)
 		}
-		if report, ended, err := healed(o, wish); ended {
+		if report, ended, err = healed(o, wish); ended {
 			c.mu.Lock()
 			delete(c.healing, r.Volume)
 			c.mu.Unlock()
-			return report, err
 		}
-		if time.Now().After(limit) {
-			return drivebay.HealReport{}, fmt.Errorf("volume %s: %w: node %s has not ended the repair", r.Volume, drivebay.ErrPending, o.Spec.Node)
-		}
-		select {
-		case <-ctx.Done():
-			return drivebay.HealReport{}, ctx.Err()
-		case <-time.After(askTime):
-		}
+		return ended, err
+	})
+	if !ended && err == nil {
+		err = fmt.Errorf("volume %s: %w: node %s has not ended the repair", r.Volume, drivebay.ErrPending, o.Spec.Node)
 	}
+	return report, err
 }
 
 // wished is a repair that was requested.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
@@ -128,26 +127,22 @@ func (r volumeRequests) request(ctx context.Context, o *v1alpha1.Volume, field, 
 // await reads the object of a volume until the node has answered. With the record of a volume that
 // is to be deleted, the node deletes the object as well.
 func (r volumeRequests) await(ctx context.Context, o *v1alpha1.Volume, field string, answer func(*v1alpha1.Volume) (error, bool)) error {
-	for limit := time.Now().Add(answerTime); ; {
+	answered, err := poll(ctx, answerTime, func() (ended bool, err error) {
 		now, err := r.read(ctx, o.Name)
-		switch {
-		case errors.Is(err, drivebay.ErrNotFound) && field == "forget":
-			return nil
-		case err != nil:
-			return err
+		if err != nil {
+			return true, err
 		}
-		if err, ok := answer(now); ok {
-			return err
-		}
-		if time.Now().After(limit) {
-			return fmt.Errorf("volume %s: %s: %w: node %s has not answered within %v%s; the request stays in the spec of the Volume", o.Name, field, drivebay.ErrTimeout, o.Spec.Node, answerTime, waitsOf(now))
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(askTime):
-		}
+		o = now
+		err, ended = answer(o)
+		return ended, err
+	})
+	switch {
+	case errors.Is(err, drivebay.ErrNotFound) && field == "forget":
+		return nil
+	case answered || err != nil:
+		return err
 	}
+	return fmt.Errorf("volume %s: %s: %w: node %s has not answered within %v%s; the request stays in the spec of the Volume", o.Name, field, drivebay.ErrTimeout, o.Spec.Node, answerTime, waitsOf(o))
 }
 
 // waitsOf says what the node waits for.

@@ -64,25 +64,33 @@ func (c *Cluster) patch(ctx context.Context, o *v1alpha1.Drive, field string, va
 
 // answer waits until the node has answered a field.
 func (c *Cluster) answer(ctx context.Context, o *v1alpha1.Drive, field, value string) error {
-	limit := time.Now().Add(answerTime)
-	for generation := o.Generation; ; {
-		now, err := c.object(ctx, o.Name)
-		if err != nil {
-			return err
+	name, generation := o.Name, o.Generation
+	answered, err := poll(ctx, answerTime, func() (ended bool, err error) {
+		if o, err = c.object(ctx, name); err != nil {
+			return true, err
 		}
-		if err, ok := applied(now, field, value, generation); ok {
-			return err
-		}
-		if time.Now().After(limit) {
-			text := fmt.Sprintf("node %s has not answered within %v", now.Status.Node, answerTime)
-			if waits := waitsFor(now); waits != "" {
-				text = "the node waits: " + waits
-			}
-			return fmt.Errorf("drive %s: %s: %w: %s; the request stays in the spec of the Drive", o.Name, field, drivebay.ErrTimeout, text)
+		err, ended = applied(o, field, value, generation)
+		return ended, err
+	})
+	if answered || err != nil {
+		return err
+	}
+	text := fmt.Sprintf("node %s has not answered within %v", o.Status.Node, answerTime)
+	if waits := waitsFor(o); waits != "" {
+		text = "the node waits: " + waits
+	}
+	return fmt.Errorf("drive %s: %s: %w: %s; the request stays in the spec of the Drive", name, field, drivebay.ErrTimeout, text)
+}
+
+// poll calls look until it reports the end, or for limit: then ended is false.
+func poll(ctx context.Context, limit time.Duration, look func() (ended bool, err error)) (ended bool, err error) {
+	for over := time.Now().Add(limit); ; {
+		if ended, err := look(); ended || time.Now().After(over) {
+			return ended, err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		case <-time.After(askTime):
 		}
 	}
