@@ -53,16 +53,16 @@ func TestSwitchedLightBeatsOlderListing(t *testing.T) {
 		{nil, isFault, moment, 0}, {nil, isFault, moment, moment}, {nil, isFault, moment, 3 * moment}, {nil, isFault, 20 * moment, 10 * moment},
 	} {
 		slow := func(m *hostsim.Machine) host.Machine { e.Machine = m; return e }
-		onSeen(t, hostsim.Generate(17), store.Memory(), drivemgr.Options{}, slow, func(r *rig) {
+		onSeen(t, hostsim.Generate(17), store.Memory(), drivemgr.Options{Rescan: 30 * time.Second}, slow, func(r *rig) {
 			d := r.pick(drivebay.ProtocolATA, 2)
 			r.takenOut(d)
-			for after := time.Duration(0); after < 15*time.Minute; after += 10 * time.Second {
+			for after := time.Duration(0); after < 3*time.Minute; after += 5 * time.Second {
 				s := r.mgr.Snapshot()
 				is, _ := s.Find(d.ID)
 				if text := s.Light(is); r.reads(d.Slot.Fault) != "1" || !strings.Contains(text, "its fault light are lit") {
 					r.Fatalf("reads take %v, writes %v, after %v: the file says %s, the snapshot %q", e.read, e.write, after, r.reads(d.Slot.Fault), text)
 				}
-				time.Sleep(10 * time.Second)
+				time.Sleep(5 * time.Second)
 			}
 			o := r.pick(drivebay.ProtocolATA, 4)
 			for range 20 { // a listing is under way in some of these moments
