@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 )
 
 // view holds the two ends of a drive or of a partition.
@@ -19,10 +18,6 @@ type view struct {
 
 	lent []*[]byte // taken from buffers
 }
-
-// buffers holds memory for ends: all drives of a machine are read together, again and again, and each
-// buffer is needed only briefly.
-var buffers = sync.Pool{New: func() any { b := make([]byte, driveEnd); return &b }}
 
 // look reads both ends, valid until done. An end that fails keeps what came before the failure.
 func look(r io.ReaderAt, base, size uint64, head, tail uint64) *view {
@@ -45,7 +40,7 @@ func (v *view) end(off, n uint64) []byte {
 	if n > driveEnd {
 		return v.read(off, n)
 	}
-	b := buffers.Get().(*[]byte)
+	b := lend()
 	v.lent = append(v.lent, b)
 	return v.fill((*b)[:n:n], off)
 }
@@ -53,7 +48,7 @@ func (v *view) end(off, n uint64) []byte {
 // done returns the buffers; the view must not be used after it.
 func (v *view) done() {
 	for _, b := range v.lent {
-		buffers.Put(b)
+		takeBack(b)
 	}
 	v.lent, v.head, v.tail = nil, nil, nil
 }
