@@ -166,9 +166,11 @@ func TestKubeForget(t *testing.T) {
 	if c := apimeta.FindStatusCondition(o.Status.Conditions, v1alpha1.VolumeForgotten); !strings.Contains(c.Message, "is here") {
 		t.Errorf("%+v", c)
 	}
+	d, _ := p.n.drives.Snapshot().Get(drive)
+	serial := d.Serial // by which the simulator knows a drive that is gone
 	fault := func(name string) {
 		t.Helper()
-		if err := p.n.sim.Inject(hostsim.Fault{Drive: drive, Fault: name}); err != nil {
+		if err := p.n.sim.Inject(hostsim.Fault{Drive: serial, Fault: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -177,7 +179,7 @@ func TestKubeForget(t *testing.T) {
 		eventually(t, what, func() bool { return is(p.n.engine.Volumes().Get(v.ID)) })
 	}
 	missing := func(v *drivebay.VolumeView, known bool) bool { return known && v.OperationalStatus == drivebay.Missing }
-	fault("pull")
+	fault("vanish")
 	is("the volume is missing", missing)
 	p.n.stopKube()
 	p.n.startKube(t, a)
@@ -196,7 +198,7 @@ func TestKubeForget(t *testing.T) {
 	// The drive returns, with the volume on it, and is pulled once more: nobody has given the volume up this time.
 	fault("return")
 	is("the volume is here again", func(v *drivebay.VolumeView, known bool) bool { return known && v.OperationalStatus != drivebay.Missing })
-	fault("pull")
+	fault("vanish")
 	is("the volume is missing", missing)
 	time.Sleep(3 * time.Second)
 	is("the old request takes nothing", missing)

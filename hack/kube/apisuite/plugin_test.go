@@ -188,7 +188,7 @@ func TestKubePlugin(t *testing.T) {
 		if out, err := a.plugin(t, a.Kubeconfig, "volume", "adopt", v.ID); err == nil || !strings.Contains(out, "only a volume that is found") {
 			t.Errorf("a volume of the records is adopted: %s", out)
 		}
-		d.CLI(t, "sim", "fault", drive.Serial, "pull")
+		d.CLI(t, "sim", "fault", drive.Serial, "vanish")
 		is("MISSING")
 		if out, err := a.plugin(t, a.Kubeconfig, "volume", "forget", "data-2"); err == nil || !strings.Contains(out, "add --yes") {
 			t.Errorf("without --yes: %s", out)
@@ -197,6 +197,7 @@ func TestKubePlugin(t *testing.T) {
 		if out := d.CLI(t, "volumes"); strings.Contains(out, "data-2") {
 			t.Errorf("the node has it still: %s", out)
 		}
+		d.CLI(t, "sim", "fault", drive.Serial, "return") // data-1 may be on it
 	})
 	t.Run("replace", func(t *testing.T) {
 		var set drivebay.VolumeSet

@@ -79,15 +79,16 @@ func (r volumeRequests) ReleaseVolume(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	if len(o.Status.Location.Drives) == 0 {
+		return fmt.Errorf("volume %s: %w: it is on no drive", id, drivebay.ErrInvalid)
+	}
 	s := r.cluster.Snapshot()
 	i := slices.IndexFunc(o.Status.Location.Drives, func(id string) bool {
 		d, ok := s.Get(drives.ObjectName(id, o.Spec.Node))
 		return ok && d.Usage != drivebay.UsageInUse
 	})
-	if i < 0 {
-		return fmt.Errorf("volume %s: %w: none of its drives has to leave", id, drivebay.ErrInvalid)
-	}
-	return r.request(ctx, o, "releaseFrom", o.Status.Location.Drives[i], answerOf(v1alpha1.VolumeReleasedFrom, func(o *v1alpha1.Volume) string { return o.Status.ReleaseFrom }))
+	return r.request(ctx, o, "releaseFrom", o.Status.Location.Drives[max(i, 0)], // the node says that none leaves
+		answerOf(v1alpha1.VolumeReleasedFrom, func(o *v1alpha1.Volume) string { return o.Status.ReleaseFrom }))
 }
 
 // answerOf returns how the answer to a request that names a drive is read: in a condition, once the node has answered.
