@@ -138,7 +138,7 @@ func daemonRows(binary string) ([]row, error) {
 	}
 	defer d.stop()
 	time.Sleep(5 * time.Second) // until every drive has been read
-	rows, err := d.idle("100 drives, the simulated machine's share included")
+	rows, err := d.idle("100 drives, the simulated machine's share included", 40)
 	if err != nil {
 		return rows, err
 	}

@@ -45,8 +45,8 @@ func (l *loops) close() error {
 	return errors.Join(append(errs, os.RemoveAll(l.dir))...)
 }
 
-// loopRows measures a daemon with 100 drives and 500 volumes in use.
-func loopRows(binary string) (rows []row, err error) {
+// loopRows measures a daemon with 100 drives and 500 volumes in use, with objects of them in a cluster if kubeconfig names one.
+func loopRows(binary, kubeconfig string) (rows []row, err error) {
 	const drives, volumes = 100, 500
 	if os.Geteuid() != 0 {
 		fmt.Fprintln(os.Stderr, "bench: no volumes on loop devices: that takes root")
@@ -61,7 +61,13 @@ func loopRows(binary string) (rows []row, err error) {
 	if err := os.Mkdir(root, 0o750); err != nil {
 		return nil, err
 	}
-	d, err := launch(binary, l.dir, "--loop", "--claim", "transport=loop,serial="+l.dir+"/*", "--csi-endpoint", string(csi), "--volume-roots", root)
+	args := []string{"--loop", "--claim", "transport=loop,serial=" + l.dir + "/*", "--csi-endpoint", string(csi), "--volume-roots", root}
+	what, limit, settles := fmt.Sprintf("%d loop devices and %d volumes of ext4 mounted twice", drives, volumes), 40.0, time.Minute // it returns the memory that making them took
+	if kubeconfig != "" {
+		args = append(args, "--kubernetes", "--kubeconfig", kubeconfig, "--node-id", "bench")
+		what, limit, settles = what+", and their objects", 48, 6*time.Minute // it writes ten objects a second
+	}
+	d, err := launch(binary, l.dir, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +80,12 @@ func loopRows(binary string) (rows []row, err error) {
 	if _, err := csi.pace(all, 4*volumes, 4); err != nil {
 		return nil, err
 	}
-	time.Sleep(time.Minute) // the daemon returns the memory that making them took
-	if rows, err = d.idle(fmt.Sprintf("%d loop devices and %d volumes of ext4 mounted twice", drives, volumes)); err != nil {
+	time.Sleep(settles)
+	if rows, err = d.idle(what, limit); err != nil {
 		return rows, err
+	}
+	if kubeconfig != "" {
+		return rows, nil
 	}
 	paced, err := csi.pacedRows("NodeGetVolumeStats of the same, a connection each, 1000/s, up to 16 in flight", all, 8000)
 	if err != nil {

@@ -29,13 +29,14 @@ func main() {
 	fleet := flag.String("fleet", "../shared/corpus/fleet-x.jsonl.gz", "recorded fleet to judge; left out when it is not there")
 	real := flag.Bool("real", false, "measure the listing of this machine's own drives instead")
 	only := flag.String("only", "", "measure only the parts with this in their name")
+	kubeconfig := flag.String("kubeconfig", "", "of an API server that gets the objects of the daemon on loop devices (with -only loop)")
 	flag.Parse()
 	var rows []row
 	var err error
 	if *real {
 		rows, err = realRows()
 	} else {
-		rows, err = measure(*binary, *fleet, *only)
+		rows, err = measure(*binary, *fleet, *only, *kubeconfig)
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "WHAT\tTARGET\tMEASURED\t")
@@ -61,7 +62,7 @@ type part struct {
 
 // measure runs the parts whose name contains only, one after the other, and prints which
 // one runs: all of them take some minutes.
-func measure(binary, fleet, only string) (rows []row, err error) {
+func measure(binary, fleet, only, kubeconfig string) (rows []row, err error) {
 	cold := func(hung int) func() ([]row, error) {
 		return func() ([]row, error) {
 			r, err := coldStart(binary, hung)
@@ -69,7 +70,7 @@ func measure(binary, fleet, only string) (rows []row, err error) {
 		}
 	}
 	parts := []part{{"listing", inProcess}, {"cold start", cold(0)}, {"cold start with 5 hung drives", cold(5)}, {"daemon", func() ([]row, error) { return daemonRows(binary) }},
-		{"stats", statsRows}, {"memory of volumes", costRows}, {"lists", listRows}, {"loop devices", func() ([]row, error) { return loopRows(binary) }}}
+		{"stats", statsRows}, {"memory of volumes", costRows}, {"lists", listRows}, {"loop devices", func() ([]row, error) { return loopRows(binary, kubeconfig) }}}
 	if _, err := os.Stat(fleet); err == nil {
 		parts = append(parts, part{"fleet", func() ([]row, error) {
 			r, err := assess(binary, fleet)

@@ -81,12 +81,6 @@ func (d *Daemon) Kill() { d.program.kill() }
 // PID is the process of the daemon.
 func (d *Daemon) PID() int { return d.program.cmd.Process.Pid }
 
-// Resident returns the memory of the daemon that is in RAM, in MiB, and the most that it was.
-func (d *Daemon) Resident(t *testing.T) (now, most float64) {
-	t.Helper()
-	return d.program.resident(t)
-}
-
 // resident returns the memory of a program that is in RAM, in MiB, and the most that it was.
 func (p *program) resident(t *testing.T) (now, most float64) {
 	t.Helper()
