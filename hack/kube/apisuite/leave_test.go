@@ -195,7 +195,7 @@ func TestKubeForget(t *testing.T) {
 	}
 	p.n.object(t, p.all, v.Name, "is missing", isPhase(v1alpha1.VolumeMissing))
 
-	// The drive returns, with the volume on it, and is pulled once more: nobody has given the volume up this time.
+	// The drive returns, with the volume on it, and is pulled once more: the volume was not given up this time.
 	fault("return")
 	is("the volume is here again", func(v *drivebay.VolumeView, known bool) bool { return known && v.OperationalStatus != drivebay.Missing })
 	fault("vanish")

@@ -5,6 +5,7 @@ package apisuite
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -14,6 +15,9 @@ import (
 // TestKubeAPIMemory measures the daemon of a node with 100 drives, 500 volumes in use and the objects of all of them: on loop
 // devices, because a simulated machine keeps 500 filesystems in the memory of the daemon.
 func TestKubeAPIMemory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Fatal("loop devices take root")
+	}
 	a := Up(t)
 	a.buildDaemon(t)
 	var out bytes.Buffer
@@ -25,6 +29,9 @@ func TestKubeAPIMemory(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- bench.Wait() }()
 	Eventually(t, 10*time.Minute, "all drives and volumes have objects", func() string {
+		if len(ended) > 0 {
+			t.Fatalf("the bench has ended: %v: %s", <-ended, out.String())
+		}
 		drives := strings.Fields(a.Kubectl(t, "", "get", "drives.drivebay.io", "-o", "jsonpath={.items[*].status.health}"))
 		ready := strings.Count(a.Kubectl(t, "", "get", "volumes.drivebay.io", "-o", "jsonpath={.items[*].status.csiStatus}"), "PUBLISHED")
 		if len(drives) < 100 || ready != 500 {

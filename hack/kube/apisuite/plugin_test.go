@@ -58,6 +58,49 @@ func (a *API) page(t *testing.T, kubeconfig string) {
 	}
 }
 
+// forgets gives up a volume of a node whose drive is gone.
+func (a *API) forgets(t *testing.T, d *Daemon) {
+	d.CLI(t, "volume", "create", "data-2", "--size", "1GiB")
+	var set drivebay.VolumeSet
+	if err := json.Unmarshal([]byte(d.CLI(t, "volumes", "-o", "json")), &set); err != nil {
+		t.Fatal(err)
+	}
+	v, ok := set.Get(drivebay.VolumeID("data-2"))
+	if !ok {
+		t.Fatal("no volume data-2")
+	}
+	drive, _ := d.Snapshot(t).Get(v.Location.Drives[0])
+	is := func(text string) {
+		t.Helper()
+		Eventually(t, 30*time.Second, "the volume is "+text, func() string {
+			if out, err := a.plugin(t, a.Kubeconfig, "volumes"); err != nil || !strings.Contains(out, text) {
+				return fmt.Sprint(out, err)
+			}
+			return ""
+		})
+	}
+	is("data-2")
+	if out, err := a.plugin(t, a.Kubeconfig, "volume", "forget", "data-2", "--yes"); err == nil || !strings.Contains(out, "is here") {
+		t.Errorf("a volume whose drive is here is forgotten: %s", out)
+	}
+	if out, err := a.plugin(t, a.Kubeconfig, "volume", "release", "data-2"); err == nil || !strings.Contains(out, "has to leave") {
+		t.Errorf("a volume whose drive stays is released: %s", out)
+	}
+	if out, err := a.plugin(t, a.Kubeconfig, "volume", "adopt", v.ID); err == nil || !strings.Contains(out, "only a volume that is found") {
+		t.Errorf("a volume of the records is adopted: %s", out)
+	}
+	d.CLI(t, "sim", "fault", drive.Serial, "vanish")
+	is("MISSING")
+	if out, err := a.plugin(t, a.Kubeconfig, "volume", "forget", "data-2"); err == nil || !strings.Contains(out, "add --yes") {
+		t.Errorf("without --yes: %s", out)
+	}
+	a.ran(t, a.Kubeconfig, []string{"volume", "forget", "data-2", "--yes"}, "forgotten") // it is the second request with this text
+	if out := d.CLI(t, "volumes"); strings.Contains(out, "data-2") {
+		t.Errorf("the node has it still: %s", out)
+	}
+	d.CLI(t, "sim", "fault", drive.Serial, "return") // data-1 may be on it
+}
+
 // TestKubePlugin: kubectl drivebay shows two nodes and replaces a drive of one, with the rights of the person and nothing on
 // the node.
 func TestKubePlugin(t *testing.T) {
@@ -158,47 +201,7 @@ func TestKubePlugin(t *testing.T) {
 			t.Errorf("with fsck: %s", out)
 		}
 	})
-	t.Run("forget", func(t *testing.T) {
-		d.CLI(t, "volume", "create", "data-2", "--size", "1GiB")
-		var set drivebay.VolumeSet
-		if err := json.Unmarshal([]byte(d.CLI(t, "volumes", "-o", "json")), &set); err != nil {
-			t.Fatal(err)
-		}
-		v, ok := set.Get(drivebay.VolumeID("data-2"))
-		if !ok {
-			t.Fatal("no volume data-2")
-		}
-		drive, _ := d.Snapshot(t).Get(v.Location.Drives[0])
-		is := func(text string) {
-			t.Helper()
-			Eventually(t, 30*time.Second, "the volume is "+text, func() string {
-				if out, err := a.plugin(t, a.Kubeconfig, "volumes"); err != nil || !strings.Contains(out, text) {
-					return fmt.Sprint(out, err)
-				}
-				return ""
-			})
-		}
-		is("data-2")
-		if out, err := a.plugin(t, a.Kubeconfig, "volume", "forget", "data-2", "--yes"); err == nil || !strings.Contains(out, "is here") {
-			t.Errorf("a volume whose drive is here is forgotten: %s", out)
-		}
-		if out, err := a.plugin(t, a.Kubeconfig, "volume", "release", "data-2"); err == nil || !strings.Contains(out, "has to leave") {
-			t.Errorf("a volume whose drive stays is released: %s", out)
-		}
-		if out, err := a.plugin(t, a.Kubeconfig, "volume", "adopt", v.ID); err == nil || !strings.Contains(out, "only a volume that is found") {
-			t.Errorf("a volume of the records is adopted: %s", out)
-		}
-		d.CLI(t, "sim", "fault", drive.Serial, "vanish")
-		is("MISSING")
-		if out, err := a.plugin(t, a.Kubeconfig, "volume", "forget", "data-2"); err == nil || !strings.Contains(out, "add --yes") {
-			t.Errorf("without --yes: %s", out)
-		}
-		a.ran(t, a.Kubeconfig, []string{"volume", "forget", "data-2", "--yes"}, "forgotten") // it is the second request with this text
-		if out := d.CLI(t, "volumes"); strings.Contains(out, "data-2") {
-			t.Errorf("the node has it still: %s", out)
-		}
-		d.CLI(t, "sim", "fault", drive.Serial, "return") // data-1 may be on it
-	})
+	t.Run("forget", func(t *testing.T) { a.forgets(t, d) })
 	t.Run("replace", func(t *testing.T) {
 		var set drivebay.VolumeSet
 		if err := json.Unmarshal([]byte(d.CLI(t, "volumes", "-o", "json")), &set); err != nil {

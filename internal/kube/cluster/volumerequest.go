@@ -19,9 +19,6 @@ type volumeRequests struct{ cluster *Cluster }
 
 // patch writes a field of the spec of a Volume; nil removes it.
 func (r volumeRequests) patch(ctx context.Context, o *v1alpha1.Volume, field string, value any) (*v1alpha1.Volume, error) {
-	if why := r.cluster.downOf(o.Spec.Node); why != "" {
-		return nil, fmt.Errorf("volume %s: %w: %s", o.Name, drivebay.ErrUnavailable, why)
-	}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	out, err := r.cluster.volumes.PatchSpec(ctx, o.Name, o.UID, map[string]any{field: value}, owner)
@@ -108,6 +105,9 @@ func answerOf(condition string, answered func(*v1alpha1.Volume) string) func(*v1
 // request writes a field and waits for the answer of the node. A field that has the value already is removed first: a node
 // acts on a field when it changes.
 func (r volumeRequests) request(ctx context.Context, o *v1alpha1.Volume, field, value string, answer func(*v1alpha1.Volume) (error, bool)) error {
+	if why := r.cluster.downOf(o.Spec.Node); why != "" {
+		return fmt.Errorf("volume %s: %w: %s", o.Name, drivebay.ErrUnavailable, why)
+	}
 	if map[string]string{"adopt": o.Spec.Adopt, "forget": o.Spec.Forget, "releaseFrom": o.Spec.ReleaseFrom}[field] == value {
 		generation := o.Generation
 		var err error

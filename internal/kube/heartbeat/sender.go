@@ -50,8 +50,8 @@ const (
 	gatherTime = time.Second
 	// requestTime is how long a renewal may take.
 	requestTime = 5 * time.Second
-	// reportAge is how long a report is used without a change of drives and volumes. The engine is asked for each kind of
-	// class: with 100 drives and 500 volumes that takes 0.3 s of a processor.
+	// reportAge is how long a report is used without a change of drives and volumes: the engine computes the room of each
+	// kind of class for it.
 	reportAge = 5 * time.Minute
 )
 

@@ -17,7 +17,7 @@ func TestForget(t *testing.T) {
 	for name, c := range map[string]onceCase{
 		"requested":             {"", "", here, outcome{}, callForgetLost, "", false},
 		"its deletion waits":    {"", v1alpha1.ReleaseDelete, here, outcome{}, callForgetLost, "", false},
-		"in use":                {"", "", used, outcome{did: callForgetLost, err: drivebay.ErrBusy}, callForgetLost, "InUse", false},
+		"in use":                {"", "", used, outcome{did: callForgetLost, err: drivebay.ErrBusy}, callForgetLost, "Busy", false},
 		"forgotten":             {"", "", nil, outcome{did: callForgetLost}, callNone, "Forgotten", true},
 		"the drive is here":     {"", "", here, outcome{did: callForgetLost, err: drivebay.ErrRefused}, callForgetLost, "Refused", true},
 		"not now":               {"", "", here, outcome{did: callForgetLost, err: drivebay.ErrUnavailable}, callForgetLost, "Unavailable", false},

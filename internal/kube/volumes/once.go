@@ -20,6 +20,7 @@ type once struct {
 	condition string  // type of the condition that has the answer
 	did       bool    // the node has acted now
 	waits     string  // why it has to wait; "": it does not
+	again     bool    // a volume that is busy is tried again
 	done      string  // reason when it is done
 	text      string  // message when it is done
 }
@@ -39,7 +40,7 @@ func (r once) set(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, e *v1alpha1.Volu
 		c.Reason, c.Message = reasonInUse, r.waits
 	case e == nil:
 		*r.answered, c.Status, c.Reason, c.Message = r.drive, metav1.ConditionTrue, r.done, r.text
-	case translate.Transient(e):
+	case translate.Transient(e), r.again && e.Code == "Busy":
 		c.Reason, c.Message = e.Code, e.Message
 	default:
 		*r.answered, c.Reason, c.Message = r.drive, e.Code, e.Message
