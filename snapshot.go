@@ -5,9 +5,11 @@ import "time"
 // Snapshot is the state of one machine at one moment. It is immutable: all readers share
 // it, for any length of time.
 type Snapshot struct {
-	Seq     uint64    `json:"seq"` // grows by one with each publication
-	At      time.Time `json:"at"`
-	Machine Machine   `json:"machine"`
+	Seq uint64 `json:"seq"` // grows by one with each publication
+	// StateSeq grows when something other than a counter has changed. On a machine in use a counter changes with each look.
+	StateSeq uint64    `json:"-"`
+	At       time.Time `json:"at"`
+	Machine  Machine   `json:"machine"`
 	// Complete is false if the list of drives could not be read completely. Then absence
 	// proves nothing, and no drive turns OFFLINE.
 	Complete bool     `json:"complete"`

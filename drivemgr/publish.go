@@ -11,19 +11,20 @@ import (
 )
 
 // publish makes the state of the owner's goroutine the snapshot for all readers. Seq
-// grows only when something other than the time has changed. While no drive has changed, it makes no
+// grows only when something other than the time has changed, StateSeq when that is no counter. While no drive has changed, it makes no
 // list of them and compares no content: that is most ticks.
 func (m *Manager) publish() {
 	if !m.state.Listed {
 		return
 	}
 	old := m.state.Snapshot()
-	same := old.Seq > 0 && m.sameDrives(old.Drives)
+	same, sameState := m.sameDrives(old.Drives)
+	same = same && old.Seq > 0
 	if !same && !m.sameIdentities(old.Drives) {
 		m.tracking.FindCopies()
 	}
 	next := &drivebay.Snapshot{
-		Seq: old.Seq, At: m.state.Machine.Now(), Machine: old.Machine,
+		Seq: old.Seq, StateSeq: old.StateSeq, At: m.state.Machine.Now(), Machine: old.Machine,
 		Complete: m.state.Listing.Complete,
 		Drives:   old.Drives,
 		Bays:     m.state.Listing.Bays,
@@ -32,7 +33,8 @@ func (m *Manager) publish() {
 	if !same {
 		next.Drives = m.listDrives()
 	}
-	changed := !same || old.Complete != next.Complete || !slices.Equal(old.Problems, next.Problems) || !slices.Equal(old.Bays, next.Bays)
+	stateChanged := !sameState || old.Seq == 0 || old.Complete != next.Complete || !slices.Equal(old.Problems, next.Problems) || !slices.Equal(old.Bays, next.Bays)
+	changed := !same || stateChanged
 	defer m.state.StoreEvents()
 	if !changed {
 		next.Bays = old.Bays
@@ -40,6 +42,9 @@ func (m *Manager) publish() {
 		return
 	}
 	next.Seq++
+	if stateChanged {
+		next.StateSeq++
+	}
 	next.Bays = slices.Clone(next.Bays)
 	m.state.Current.Store(next)
 	m.state.SeqMu.Lock()
@@ -48,17 +53,38 @@ func (m *Manager) publish() {
 	m.state.SeqMu.Unlock()
 }
 
-// sameDrives reports whether the drives are as in the list of a snapshot.
-func (m *Manager) sameDrives(was []drivebay.Drive) bool {
+// sameDrives reports whether the drives are as in the list of a snapshot, and whether they are so but for their counters.
+func (m *Manager) sameDrives(was []drivebay.Drive) (same, sameState bool) {
 	if len(was) != len(m.state.Drives) {
-		return false
+		return false, false
 	}
+	same = true
 	for i := range was {
-		if t := m.state.Drives[was[i].ID]; t == nil || !reflect.DeepEqual(&was[i], &t.Drive) {
-			return false
+		t := m.state.Drives[was[i].ID]
+		if t == nil {
+			return false, false
+		}
+		if reflect.DeepEqual(&was[i], &t.Drive) {
+			continue
+		}
+		same = false
+		if a, b := withoutCounters(was[i]), withoutCounters(t.Drive); !reflect.DeepEqual(&a, &b) {
+			return false, false
 		}
 	}
-	return true
+	return same, true
+}
+
+// withoutCounters returns a drive without what changes with its use and with time. What that means for the drive is in its findings.
+func withoutCounters(d drivebay.Drive) drivebay.Drive {
+	d.LastSeen, d.Temperature, d.PowerOnHours, d.Evidence = time.Time{}, nil, nil, nil
+	if d.Kernel != nil {
+		k := *d.Kernel
+		k.At, k.IODone, k.Inflight, k.Completed, k.Changed, k.Waited = time.Time{}, nil, 0, 0, 0, 0
+		k.Zero, k.Frozen, k.LaneStuck = min(k.Zero, 1), min(k.Frozen, 1), min(k.LaneStuck, 1) // whether, not for how long
+		d.Kernel = &k
+	}
+	return d
 }
 
 // sameIdentities reports whether everything is equal that FindCopies compares and names: most changes are of

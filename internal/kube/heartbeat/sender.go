@@ -98,9 +98,11 @@ func (s *Sender) Run(ctx context.Context) error {
 		s.changed()
 	}
 	all.Go(func() {
-		follow(ctx, changed, s.opt.Volumes.WaitVolumes, func(v *drivebay.VolumeSet) uint64 { return v.Seq })
+		follow(ctx, changed, s.opt.Volumes.WaitVolumes, func(v *drivebay.VolumeSet) (seq, state uint64) { return v.Seq, v.Seq })
 	})
-	all.Go(func() { follow(ctx, changed, s.opt.Drives.Wait, func(v *drivebay.Snapshot) uint64 { return v.Seq }) })
+	all.Go(func() {
+		follow(ctx, changed, s.opt.Drives.Wait, func(v *drivebay.Snapshot) (seq, state uint64) { return v.Seq, v.StateSeq })
+	})
 	defer all.Wait()
 	var sent Report
 	for due := time.Now(); ; {
@@ -125,14 +127,18 @@ func (s *Sender) Run(ctx context.Context) error {
 	}
 }
 
-// follow calls changed for each new number of what wait returns.
-func follow[V any](ctx context.Context, changed func(), wait func(context.Context, uint64) (V, error), number func(V) uint64) {
-	for after := uint64(0); ; changed() {
+// follow calls changed when the second number of what wait returns is a new one; wait waits for another first number.
+func follow[V any](ctx context.Context, changed func(), wait func(context.Context, uint64) (V, error), numbers func(V) (seq, state uint64)) {
+	for after, last := uint64(0), uint64(0); ; {
 		v, err := wait(ctx, after)
 		if err != nil {
 			return // ctx has ended
 		}
-		after = number(v)
+		seq, state := numbers(v)
+		if after = seq; state != last {
+			last = state
+			changed()
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package luks
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/env"
@@ -22,5 +23,11 @@ type Crypt struct {
 	Mirror *mirror.Mirrors
 	Moves  *moves.Tracker
 
-	mayLUKS atomic.Bool // true once encryption was found to work here
+	support atomic.Pointer[support] // nil: not known yet
+}
+
+// support is whether this machine can encrypt.
+type support struct {
+	lacks error // why not
+	at    time.Time
 }

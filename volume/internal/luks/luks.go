@@ -48,13 +48,24 @@ func TheKey(secrets drivebay.Secrets) ([]byte, error) {
 	return nil, fmt.Errorf("%w: there is no %q", drivebay.ErrSecret, drivebay.SecretPassphrase)
 }
 
-// CanEncrypt returns why nothing can be encrypted on this machine. It remembers only success: a missing
-// program can be installed, and one that did not answer can be asked again. A kernel that has dm-crypt
-// built in names it like a loaded one.
+// lackTime is how long it is remembered that this machine cannot encrypt: what it lacks can be installed.
+const lackTime = 10 * time.Second
+
+// CanEncrypt returns why nothing can be encrypted on this machine. The room of every class asks it many times at once.
 func (e *Crypt) CanEncrypt(ctx context.Context) error {
-	if e.mayLUKS.Load() {
-		return nil
+	now := e.Machine.Now()
+	if s := e.support.Load(); s != nil && (s.lacks == nil || now.Sub(s.at) < lackTime) {
+		return s.lacks
 	}
+	err := e.lookForSupport(ctx)
+	if err == nil || errors.Is(err, drivebay.ErrNoSupport) { // else it is not known
+		e.support.Store(&support{err, now})
+	}
+	return err
+}
+
+// lookForSupport looks for cryptsetup and dm-crypt. A kernel that has dm-crypt built in names it like a loaded one.
+func (e *Crypt) lookForSupport(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if _, err := e.Machine.Run(ctx, "cryptsetup", "--version"); err != nil {
@@ -65,7 +76,6 @@ func (e *Crypt) CanEncrypt(ctx context.Context) error {
 			return unable("its kernel has no dm-crypt", err)
 		}
 	}
-	e.mayLUKS.Store(true)
 	return nil
 }
 

@@ -137,14 +137,17 @@ func (m *Mirror) Run(ctx context.Context) error {
 	}
 }
 
-// followDrives wakes the loop at each new snapshot.
+// followDrives wakes the loop when something other than a counter changes.
 func (m *Mirror) followDrives(ctx context.Context) {
-	for after := uint64(0); ; m.changed() {
+	for after, state := uint64(0), uint64(0); ; {
 		s, err := m.opt.Engine.Wait(ctx, after)
 		if err != nil {
 			return // ctx has ended
 		}
-		after = s.Seq
+		if after = s.Seq; s.StateSeq != state {
+			state = s.StateSeq
+			m.changed()
+		}
 	}
 }
 
