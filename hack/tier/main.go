@@ -1,6 +1,6 @@
 // Command tier runs one tier of tests. It fails if too few tests ran or, without -skips, if
 // one was skipped: a tier that cannot run must not look green. At the end it names the tests
-// that failed; the whole output stays in .cache/test-NAME.log.
+// that failed and what they said; the whole output stays in .cache/test-NAME.log.
 //
 //	go run ./hack/tier -name root -min 5 -- -tags root -run Root ./...
 package main
@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -131,11 +132,31 @@ func (t tier) tally(out io.Reader, log io.Writer) (passed int, skipped, failed [
 				fmt.Print(l)
 			}
 			if e.Test != "" || !names(failed, e.Package) { // a package can fail without a test, such as by a panic in init
-				failed = append(failed, key)
+				failed = append(failed, key+said(kept[key]))
 			}
 		}
 	}
 	return passed, skipped, failed
+}
+
+// message is the first line of what a test says by t.Error or t.Log.
+var message = regexp.MustCompile(`^ +\w+\.go:\d+: `)
+
+// said returns the last messages of a test and the beginning of each, for the end of a long output of many tests.
+func said(output []string) string {
+	const messages, lines, width = 4, 4, 400
+	var all []string
+	n := lines
+	for _, l := range output {
+		if l = strings.TrimRight(l, "\n"); message.MatchString(l) {
+			all, n = append(all, ""), 0
+		}
+		if n < lines && !strings.HasPrefix(l, "---") {
+			all[len(all)-1] += "\n" + l[:min(len(l), width)]
+			n++
+		}
+	}
+	return strings.Join(all[max(0, len(all)-messages):], "")
 }
 
 // names reports whether the list holds a test of a package, or the package itself.
