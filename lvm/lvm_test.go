@@ -140,6 +140,22 @@ func TestParseForeignLines(t *testing.T) {
 	}
 }
 
+// TestParseNoTable: what LVM calls active has a device, and that may have no table. The rows are those of TestLabLVMNoTable.
+func TestParseNoTable(t *testing.T) {
+	for attr, active := range map[string]bool{"-wi-a-----": true, "-wi-ao----": true, "-wi-s-----": true, "-wi-XX----": false, "-wi-i-----": false, "Vwi-XXtz--": false, "Vwi-d-tz--": false} {
+		r, err := Parse([]byte(`{"report":[{"vg":[{"vg_name":"a"}],"lv":[{"lv_uuid":"u","lv_name":"v","lv_active":"active","lv_attr":"` + attr + `"},{"lv_uuid":"w","lv_name":"w","lv_active":"","lv_attr":"-wi-------"}]}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lv := r.LV("a", "v"); lv.Active != active || lv.NoTable == active {
+			t.Errorf("%s: active %v, no table %v", attr, lv.Active, lv.NoTable)
+		}
+		if lv := r.LV("a", "w"); lv.Active || lv.NoTable {
+			t.Errorf("inactive: %+v", lv)
+		}
+	}
+}
+
 func TestParseTolerates(t *testing.T) {
 	r, err := Parse([]byte(`{"report":[
 		{"vg":[{"vg_name":"a","vg_size":4096,"vg_tags":["x","y"],"new_field":{"deep":[1]}}],"later":[],

@@ -215,6 +215,10 @@ func (n *numbers) lv(r row) LV {
 		Sync: n.percent(r, "copy_percent"), SyncAction: string(r["raid_sync_action"]), Mismatches: n.size(r, "raid_mismatch_count"),
 		MovesFrom: string(r["move_pv_uuid"]),
 	}
+	// LVM 2.03.16 calls such a device active, and its state is (i)nactive table or unknown (tried; TestLabLVMNoTable).
+	if lv.NoTable = len(lv.Attr) > 4 && strings.ContainsRune("Xid", rune(lv.Attr[4])) && lv.Active; lv.NoTable {
+		lv.Active = false
+	}
 	lv.Partial = lv.Health == "partial" || len(lv.Attr) > 8 && lv.Attr[8] == 'p'
 	return lv
 }

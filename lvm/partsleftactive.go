@@ -2,6 +2,7 @@ package lvm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -41,7 +42,18 @@ func (g *Group) hasDevice(part *LV) bool {
 	return false
 }
 
-// deactivateParts deactivates the parts of a group that an interrupted command left active. LVM
+// withoutTable returns the volumes that have a device without a table.
+func (g *Group) withoutTable() []string {
+	var out []string
+	for i := range g.LVs {
+		if g.LVs[i].NoTable {
+			out = append(out, g.Name+"/"+g.LVs[i].Name)
+		}
+	}
+	return out
+}
+
+// deactivateParts deactivates what an interrupted command left active in a group: parts, and devices without a table. LVM
 // refuses a part that is open. While a move is under way, deactivateParts does nothing: the parts
 // of the move are active on purpose.
 func (s *System) deactivateParts(ctx context.Context, report *Report, group string, devices []string) (*Report, error) {
@@ -49,12 +61,21 @@ func (s *System) deactivateParts(ctx context.Context, report *Report, group stri
 	if g == nil || g.AnyMove() != nil {
 		return report, nil
 	}
-	parts := g.partsLeftActive()
-	if len(parts) == 0 {
-		return report, nil
+	for _, left := range []func(*Group) []string{(*Group).withoutTable, (*Group).partsLeftActive} {
+		names := left(g)
+		if len(names) == 0 {
+			continue
+		}
+		err := s.change(ctx, devices, append([]string{"lvchange", "--activate", "n"}, names...))
+		after, unread := s.Read(ctx, devices)
+		if unread != nil {
+			return report, errors.Join(err, unread)
+		}
+		report = after
+		// Of a thin volume LVM removes the device, and fails: then it tries to remove that of the pool, which is in use.
+		if g = report.Group(group); g == nil || err != nil && len(left(g)) > 0 {
+			return report, fmt.Errorf("deactivate what an interrupted command left active: %w", err)
+		}
 	}
-	if err := s.change(ctx, devices, append([]string{"lvchange", "--activate", "n"}, parts...)); err != nil {
-		return report, fmt.Errorf("deactivate parts that an interrupted command left active: %w", err)
-	}
-	return s.Read(ctx, devices)
+	return report, nil
 }

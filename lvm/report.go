@@ -57,6 +57,7 @@ type LV struct {
 	Minor      int
 
 	Active, Suspended, Open, ReadOnly bool
+	NoTable                           bool   // it has a device without a table, which is not active: a command was killed on the way
 	Partial                           bool   // some extents are on a lost drive
 	Health                            string // as LVM reports it: partial, refresh needed, mismatches exist, out_of_data ...; "" is healthy
 	ErrorWhenFull                     bool   // a full thin pool refuses writes at once

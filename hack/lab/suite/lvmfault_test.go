@@ -55,6 +55,49 @@ func TestLabLVMKilled(t *testing.T) {
 	}
 }
 
+// TestLabLVMNoTable: a command that was killed while it activated a volume leaves a device without a table, which LVM calls active. It is
+// neither said to be active nor in the way.
+func TestLabLVMNoTable(t *testing.T) {
+	t.Parallel()
+	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("A"), nvme("B")}})
+	b := newLVM(t, m, "drivebay-half", "A", "B")
+	pool := b.volume("drivebay-pool", 32<<20, 1)
+	b.do(must(lvm.CreateGroup(b.group, nil, b.pvs...)))
+	b.do(must(lvm.CreatePool(pool, 4<<20)))
+	for name, create := range map[string][]lvm.Step{
+		"linear": must(lvm.CreateLinear(b.volume("drivebay-linear", 40<<20, 0))),
+		"mirror": must(lvm.CreateMirror(b.volume("drivebay-mirror", 40<<20, 0, 1))),
+		"thin":   must(lvm.CreateThin(b.volume("drivebay-thin", 64<<20), pool.Name)),
+	} {
+		b.do(create)
+		name = "drivebay-" + name
+		dm := strings.NewReplacer("-", "--").Replace(b.group) + "-" + strings.NewReplacer("-", "--").Replace(name)
+		leave := func(table bool) {
+			t.Helper()
+			uuid := m.Sh("dmsetup info -c --noheadings -o uuid %s", dm)
+			b.do(lvm.Deactivate(b.group, name))
+			m.Sh("dmsetup create --notable -u %s %s", uuid, dm)
+			if table {
+				m.Sh("dmsetup load %s --table '0 81920 zero'", dm)
+			}
+			if lv := b.read().LV(b.group, name); lv == nil || lv.Active || !lv.NoTable {
+				t.Errorf("%s, inactive table %v: %+v", name, table, lv)
+			}
+		}
+		for _, table := range []bool{false, true} {
+			leave(table)
+			b.do(lvm.Activate(b.group, name))
+			if lv := b.read().LV(b.group, name); lv == nil || !lv.Active || lv.NoTable {
+				t.Errorf("%s is activated, inactive table %v: %+v", name, table, lv)
+			}
+			m.Sh("dd if=/dev/zero of=/dev/%s/%s bs=4k count=1 oflag=direct status=none", b.group, name)
+			leave(table)
+			b.do(lvm.Remove(b.group, name))
+			b.do(create)
+		}
+	}
+}
+
 // small is a drive that is quickly read whole.
 func small(d machine.Drive) machine.Drive {
 	d.Size = 96 << 20
