@@ -383,3 +383,31 @@ func TestReplicationEncryptedWithoutDrive(t *testing.T) {
 		}
 	})
 }
+
+// TestReplicationUsedWithoutDrive: a primary whose drive is gone is given to further pods, with the data of its peer, and staged again. What was
+// written meanwhile is on both sides once the drive is back.
+func TestReplicationUsedWithoutDrive(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]drivebay.VolumeRequest{"ext4 on a partition": requests()["ext4 on a partition"], "xfs on linear": requests()["xfs on linear"],
+		"encrypted": encryptedRequests()["ext4 on a partition"]} {
+		t.Run(name, func(t *testing.T) {
+			onTwoSites(t, volume.Options{Headers: t.TempDir()}, func(a, b *stand, _ func(bool)) {
+				v := replicated(a, b, r)
+				a.must(a.stage(v, with(rightKey)), a.publish(v, "first"))
+				a.inject(v.Location.Drives[0], "vanish")
+				time.Sleep(time.Minute)
+				a.must(a.publish(v, "second"))
+				a.must(a.unpublish(v, "second"), a.unpublish(v, "first"), a.unstage(v))
+				a.makeFile(v, "alone")
+				a.inject(v.Location.Drives[0], "return")
+				time.Sleep(2 * time.Minute)
+				bothReady("the drive is back", v, a, b)
+				a.hasFiles(v, "", "before", "alone")
+				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
+				time.Sleep(time.Second)
+				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+				b.hasFiles(v, "", "before", "alone")
+			})
+		})
+	}
+}

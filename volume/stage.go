@@ -46,7 +46,8 @@ func (e nodeCalls) StageVolume(ctx context.Context, r drivebay.StageRequest) err
 		if mirror.StagedAt(&v) == nil { // e2fsck opens an unmounted device exclusively
 			e.watch.StopScrub(ctx, v.ID)
 		}
-		if _, err := e.device.Stack(&v).Piece().Open(ctx, device.Opening{}); err != nil {
+		layers := e.device.Stack(&v)
+		if _, err := layers.Piece().Open(ctx, device.Opening{}); err != nil && !layers.Remote() {
 			return steps.InOurWords(err)
 		}
 		s, err := e.mounts.MountState(ctx, v)

@@ -27,6 +27,11 @@ func TestLabLongReplicationDrive(t *testing.T) {
 	p.pull(p.a)
 	written := p.a.enough()
 	p.a.unstage("data")
+	p.a.stage("data") // a pod that starts without the drive
+	if have := p.a.records(); have != written {
+		t.Errorf("a pod that starts without the drive has %d records, %d were written", have, written)
+	}
+	p.a.unstage("data")
 	p.a.do("replication demote data --secret-file %s", runbookSecret)
 	p.b.do("replication promote data --secret-file %s", runbookSecret)
 	p.b.stage("data")

@@ -326,10 +326,14 @@ func (p *pair) ended() {
 	}
 }
 
-// attachAgain: metadata that were in use have to be prepared. A side that is declared worthless gets all again.
+// attachAgain: without its disk the device has the size that it had with it. Metadata that were in use have to be prepared. A side that is declared worthless gets all again.
 func (p *pair) attachAgain() {
 	a, b, ctx := p.a, p.b, p.Context()
+	size := a.status().Bytes
 	a.ok(a.Detach(ctx, Minor, false))
+	if x := a.status(); x.State.Disk != drbd.Diskless || x.Bytes != size {
+		a.t.Errorf("detached from its disk, and connected to a peer with one: %+v, had %d bytes", x, size)
+	}
 	a.refused("attach unclean metadata", a.attach(), drbd.ErrUnclean)
 	a.ok(a.Run(ctx, drbd.ApplyActivityLog(Minor, a.Disk())), a.attach())
 	a.until("in sync after it was attached again", inSync)

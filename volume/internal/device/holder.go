@@ -18,7 +18,11 @@ func (e *Opener) HolderOf(d mounttable.Device, is func(name string) bool) (mount
 	if err != nil || i < 0 {
 		return mounttable.Device{}, fmt.Errorf("device above %s: %w", d.Name, drivebay.ErrNotFound)
 	}
-	name := names[i]
+	return e.Named(names[i])
+}
+
+// Named returns the device with a name of the kernel, as sysfs shows it; ErrNotFound: it is not there.
+func (e *Opener) Named(name string) (mounttable.Device, error) {
 	at := "sys/class/block/" + name
 	num, err := e.Machine.ReadFile(at + "/dev")
 	size, err2 := partitions.ReadNumber(e.Machine, at+"/size")

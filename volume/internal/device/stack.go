@@ -75,20 +75,28 @@ func (s Stack) State() (mounttable.Device, error) { return s[len(s)-1].State() }
 
 // Open opens the layers, and returns the device of the highest one.
 func (s Stack) Open(ctx context.Context, o Opening) (d mounttable.Device, err error) {
-	for _, l := range s {
-		if d, err = l.Open(ctx, o); err != nil {
+	for i, l := range s {
+		if d, err = l.Open(ctx, o); err != nil && !s[i+1:].Remote() {
 			return mounttable.Device{}, err
 		}
 	}
 	return d, nil
 }
 
+// Remote reports whether a layer works without those below it: with data on another machine, because the piece is gone.
+func (s Stack) Remote() bool {
+	return slices.ContainsFunc(s, func(l Layer) bool {
+		r, is := l.(interface{ Remote() bool })
+		return is && r.Remote()
+	})
+}
+
 // Ready opens the layers for the engine itself, which has no secrets: a layer that needs one must be open.
 // It returns the device of the highest layer.
 func (s Stack) Ready(ctx context.Context) (mounttable.Device, error) {
 	d, err := s[0].Open(ctx, Opening{})
-	for _, l := range s[1:] {
-		if err != nil {
+	for i, l := range s[1:] {
+		if err != nil && !s[i+1:].Remote() {
 			break
 		}
 		if d, err = l.State(); errors.Is(err, drivebay.ErrNotFound) {
@@ -169,6 +177,9 @@ func (s Stack) Forget() (err error) {
 // partition is proved to be on its drive: the other layers are identified by their names.
 func (s Stack) Target(v *drivebay.Volume, d mounttable.Device) WriteTarget {
 	t := WriteTarget{Device: d, Drives: v.Location.Drives}
+	if s.Remote() { // no drive of this machine is written to
+		t.Drives = nil
+	}
 	if p, is := s[len(s)-1].(interface{ Drive() string }); is {
 		t.On = p.Drive()
 	}

@@ -23,7 +23,7 @@ func (e *Replicator) GrowSecondary(ctx context.Context, id string) error {
 	if err != nil || piece.Size == l.v.Replication.Disk {
 		return err
 	}
-	is, err := l.State()
+	is, err := l.attached()
 	if errors.Is(err, drivebay.ErrNotFound) { // they are moved when it is attached
 		return nil
 	}
@@ -94,11 +94,14 @@ func (e *Replicator) refuseWithoutRecord(ctx context.Context, v *drivebay.Volume
 // Grow moves the metadata to the end of the piece, and makes the device as large as the volume, which the peer's disk
 // has to allow.
 func (l *layer) Grow(ctx context.Context, _ device.Opening) error {
+	if l.Remote() { // the piece grows when it is there again
+		return nil
+	}
 	d, err := l.below.State()
 	if err != nil {
 		return err
 	}
-	is, err := l.State()
+	is, err := l.attached()
 	if errors.Is(err, drivebay.ErrNotFound) {
 		return nil
 	}
@@ -121,7 +124,7 @@ func (l *layer) Grow(ctx context.Context, _ device.Opening) error {
 	if err := l.e.settle(ctx, l.v, l.below, d.Size); err != nil {
 		return err
 	}
-	if is, err = l.State(); err == nil && is.Size < want {
+	if is, err = l.attached(); err == nil && is.Size < want {
 		return fmt.Errorf("volume %s: %w: its device does not grow before the volume of the peer has grown and is connected; it grows when it is staged the next time", l.v.ID, drivebay.ErrPending)
 	}
 	return err

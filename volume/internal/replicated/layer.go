@@ -8,6 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/replication"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 )
@@ -27,13 +28,47 @@ func (e *Devices) Layer(v *drivebay.Volume, below device.Stack) device.Layer {
 	return &layer{e, v, below}
 }
 
+// State returns the DRBD device, also one that works with the disk of the peer because its own is gone.
 func (l *layer) State() (mounttable.Device, error) {
+	d, err := l.attached()
+	if errors.Is(err, drivebay.ErrNotFound) {
+		if d, remote := l.e.remote(l.v); remote {
+			return d, nil
+		}
+	}
+	return d, err
+}
+
+// attached returns the DRBD device above the piece.
+func (l *layer) attached() (mounttable.Device, error) {
 	d, err := l.below.State()
 	if err != nil {
 		return mounttable.Device{}, err
 	}
 	return l.e.deviceOn(d, l.v)
 }
+
+// remote returns the DRBD device of a primary that works with the disk of its peer. Nothing in sysfs says whose device that is, so the kernel
+// is asked.
+func (e *Devices) remote(v *drivebay.Volume) (mounttable.Device, bool) {
+	if v.Replication == nil || !v.Replication.Primary || !v.Replication.Behind { // known without a question
+		return mounttable.Device{}, false
+	}
+	k, err := e.loaded()
+	if err != nil {
+		return mounttable.Device{}, false
+	}
+	defer k.Close()
+	st, err := k.Status(e.Ctx, v.Replication.Minor)
+	if err != nil || st.Resource != resourceOf(v) || !(replication.View{Status: st}).Remote() {
+		return mounttable.Device{}, false
+	}
+	d, err := e.Device.Named(fmt.Sprintf("drbd%d", v.Replication.Minor))
+	return d, err == nil && d.Size > 0
+}
+
+// Remote reports whether the volume works with the disk of its peer.
+func (l *layer) Remote() bool { _, remote := l.e.remote(l.v); return remote }
 
 // Open attaches the disk, and gives it back the role of primary. A secondary is not opened, not to be read either: what it
 // shows changes below the reader.
@@ -51,6 +86,9 @@ func (l *layer) Open(ctx context.Context, _ device.Opening) (mounttable.Device, 
 	}
 	defer k.Close()
 	if err := l.e.attach(ctx, k, l.v, l.below); err != nil {
+		if d, remote := l.e.remote(l.v); remote {
+			return d, nil
+		}
 		return mounttable.Device{}, err
 	}
 	if !l.v.Replication.Primary { // the peer was promoted meanwhile
@@ -68,7 +106,7 @@ func Incomplete(v *drivebay.Volume) string {
 func (l *layer) Close(context.Context) error { return nil }
 
 // Stays means that the layers below stay open.
-func (l *layer) Stays() bool { _, err := l.State(); return err == nil }
+func (l *layer) Stays() bool { _, err := l.attached(); return err == nil }
 
 // attach makes the DRBD device of a volume appear, with the role that the record says. What is done is left as it is.
 func (e *Devices) attach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, below device.Stack) error {

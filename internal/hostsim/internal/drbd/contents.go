@@ -6,6 +6,7 @@ import (
 	api "github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
+	"github.com/drivebay/drivebay/internal/hostsim/internal/content"
 )
 
 // contents are the bytes of a DRBD device: those of the disk below. A page that is written counts as different
@@ -29,7 +30,10 @@ func (c *contents) Ask(a block.Access) ([]*block.Drive, error) {
 	if err := c.MayOpen(); err != nil {
 		return nil, err
 	}
-	if c.below == nil {
+	switch {
+	case c.remote != nil:
+		return nil, nil
+	case c.below == nil:
 		return nil, host.ErrGone
 	}
 	return c.below.Ask(a)
@@ -49,14 +53,30 @@ func (c *contents) written(off, n uint64) {
 	}
 }
 
-func (c *contents) Read(p []byte, off uint64) { c.below.Read(p, off) }
+func (c *contents) Read(p []byte, off uint64) {
+	if c.remote != nil {
+		c.remote.Read(p, off)
+		return
+	}
+	c.below.Read(p, off)
+}
 
 func (c *contents) Write(p []byte, off uint64) error {
+	if c.remote != nil {
+		c.remote.Write(p, off)
+		c.remote.mark(off, uint64(len(p)))
+		return nil
+	}
 	c.written(off, uint64(len(p)))
 	return c.below.Write(p, off)
 }
 
 func (c *contents) Zero(off, n uint64) error {
+	if c.remote != nil {
+		c.remote.Zero(off, n)
+		c.remote.mark(off, n)
+		return nil
+	}
 	c.written(off, n)
 	return c.below.Zero(off, n)
 }
@@ -64,4 +84,12 @@ func (c *contents) Zero(off, n uint64) error {
 // Discard is not passed on unless the peer can do it too.
 func (c *contents) Discard(uint64, uint64) error { return host.ErrUnsupported }
 
-func (c *contents) Written(off, n uint64) []uint64 { return c.below.Written(off, n) }
+func (c *contents) Written(off, n uint64) (out []uint64) {
+	if c.remote == nil {
+		return c.below.Written(off, n)
+	}
+	for _, number := range c.remote.In(off, off+n) {
+		out = append(out, number*content.PageSize-off)
+	}
+	return out
+}

@@ -83,7 +83,7 @@ func (s *System) cut(r *resource) {
 		if x == nil || x.link < api.Connected {
 			continue
 		}
-		x.link, x.total = api.WFConnection, 0
+		x.link, x.total, x.remote, x.attached = api.WFConnection, 0, nil, false
 		x.alone()
 	}
 }
@@ -136,10 +136,11 @@ func meet(r, p *resource) {
 // "disconnect" after each kind of split brain.
 func (l *Link) connect(r, p *resource) {
 	refuse := func() { r.standAlone(); p.standAlone() }
-	defer func() { r.fresh, p.fresh = false, false }()
-	switch {
-	case r.below == nil || p.below == nil:
+	if r.below == nil || p.below == nil {
 		return
+	}
+	defer func() { r.fresh, p.fresh, r.attached, p.attached = false, false, false, false }()
+	switch {
 	case r.peer.Secret != p.peer.Secret, r.peer.Protocol != p.peer.Protocol:
 		refuse()
 		return
@@ -162,8 +163,9 @@ func (l *Link) connect(r, p *resource) {
 			return
 		}
 	}
-	// The kernel looks for a split brain first (drbd_sync_handshake), and at the roles when the state is set.
-	if r.role == api.RolePrimary && p.role == api.RolePrimary || target != nil && target.role == api.RolePrimary {
+	// The kernel looks for a split brain first (drbd_sync_handshake), and at the roles when the state is set. A primary that
+	// attaches a disk gets what the disk lacks: it does not use it before.
+	if r.role == api.RolePrimary && p.role == api.RolePrimary || target != nil && target.role == api.RolePrimary && !target.attached {
 		refuse()
 		return
 	}
@@ -230,11 +232,14 @@ const copiedAtOnce = 256
 
 // synchronize copies what differs. A resync is seen in one round, and done in the next.
 func synchronize(r, p *resource) {
+	if r.remote.send(p) != nil || p.remote.send(r) != nil {
+		return
+	}
 	if r.below == nil || p.below == nil {
 		return
 	}
 	source, target := r, p
-	if p.role == api.RolePrimary || r.disk != api.UpToDate {
+	if p.role == api.RolePrimary && p.remote == nil || r.remote != nil || r.disk != api.UpToDate {
 		source, target = p, r
 	}
 	switch {
@@ -264,8 +269,10 @@ func synchronize(r, p *resource) {
 		if source.uuids[1] != 0 {
 			source.uuids[3], source.uuids[2], source.uuids[1] = source.uuids[2], source.uuids[1], 0
 		}
-		target.uuids = source.uuids
-		target.uuids[0] &^= 1
+		target.uuids, target.remote = source.uuids, nil
+		if target.role != api.RolePrimary {
+			target.uuids[0] &^= 1
+		}
 		source.store()
 		target.store()
 		source.storeBitmap()

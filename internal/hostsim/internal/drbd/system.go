@@ -53,6 +53,7 @@ type resource struct {
 	minor    uint32
 	dev      *block.Device // nil until it has a minor
 	below    *block.Device // nil: no disk is attached
+	remote   *remote       // nil: it works with its own disk
 	bytes    uint64
 	wanted   uint64 // disk_size: the size that the last attach or resize asked for
 	end      uint64 // of the disk, at which the metadata are
@@ -60,6 +61,7 @@ type resource struct {
 	disk     api.Disk
 	link     api.Connection
 	fresh    bool      // Connect was called, and it has met no peer since
+	attached bool      // a disk was attached while it was connected, and the ends have not compared their data since
 	peer     *api.Peer // nil: StandAlone
 	peerRole api.Role
 	peerDisk api.Disk
@@ -194,7 +196,7 @@ func (s *System) Attach(_ context.Context, minor uint32, b api.Backing) error {
 		}
 		r.dev.Mapped.Hold([]*block.Device{d})
 		if p := s.peerOf(r); p != nil && r.link >= api.Connected { // the ends compare what they have, as when they connect
-			r.link, p.link = api.WFConnection, api.WFConnection
+			r.link, p.link, r.attached = api.WFConnection, api.WFConnection, true
 		}
 		r.store()
 		r.storeBitmap()
@@ -209,10 +211,7 @@ func (s *System) Detach(_ context.Context, minor uint32, force bool) error {
 		if r.role == api.RolePrimary && r.link < api.Connected && !force {
 			return refusal("detach", -2)
 		}
-		if p := s.peerOf(r); p != nil && p.link >= api.Connected {
-			p.alone()
-		}
-		r.detach()
+		r.loseDisk(s.peerOf(r))
 		return nil
 	})
 }
@@ -222,7 +221,7 @@ func (r *resource) detach() {
 		r.store()
 		r.dev.Mapped.Hold(nil)
 	}
-	r.below, r.disk, r.bytes = nil, api.Diskless, 0
+	r.below, r.disk = nil, api.Diskless
 }
 
 // Primary implements Kernel.
