@@ -69,7 +69,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/kube/internal/drives":    {ours: []string{".", "api/v1alpha1", "internal/backoff", "internal/kube/client", "internal/kube/internal/pace"}, theirs: []string{"k8s.io/apimachinery"}},
 	"internal/kube/election":           {ours: []string{"internal/kube/client"}, theirs: []string{"k8s.io/api", "k8s.io/apimachinery"}},
 	"internal/kube":                    {ours: []string{"internal/kube/client", "internal/kube/cluster", "internal/kube/controller", "internal/kube/election", "internal/kube/events", "internal/kube/heartbeat", "internal/kube/internal/drives", "internal/kube/volumes"}, theirs: []string{"k8s.io/client-go/rest", "k8s.io/klog/v2"}},
-	"internal/kube/internal/translate": {ours: []string{".", "api/v1alpha1"}, theirs: []string{"k8s.io/apimachinery"}},
+	"internal/kube/internal/translate": {ours: []string{".", "api/v1alpha1", "internal/replication/parameters"}, theirs: []string{"k8s.io/apimachinery"}},
 	"internal/kube/volumes":            {ours: []string{".", "api/v1alpha1", "internal/backoff", "internal/kube/client", "internal/kube/internal/pace", "internal/kube/internal/translate"}, theirs: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
 	"internal/kube/cluster": {ours: []string{".", "api/v1alpha1", "internal/kube/client", "internal/kube/events", "internal/kube/heartbeat", "internal/kube/internal/drives", "internal/kube/internal/translate"},
 		theirs: []string{"k8s.io/api/coordination", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2"}},

@@ -31,25 +31,33 @@ const capabilityTime = time.Second
 // GetCapabilities does not list healing: CSI-Addons has no capability for it, and clients
 // call it without one.
 func (i *identityServer) GetCapabilities(ctx context.Context, _ *identity.GetCapabilitiesRequest) (*identity.GetCapabilitiesResponse, error) {
-	resp := &identity.GetCapabilitiesResponse{}
-	if i.opt.Volumes == nil {
-		return resp, nil
-	}
-	resp.Capabilities = []*identity.Capability{
-		serviceOf(identity.Capability_Service_CONTROLLER_SERVICE), serviceOf(identity.Capability_Service_NODE_SERVICE),
-		reclaimOf(identity.Capability_ReclaimSpace_OFFLINE), reclaimOf(identity.Capability_ReclaimSpace_ONLINE),
-	}
 	ctx, cancel := context.WithTimeout(ctx, capabilityTime)
 	defer cancel()
-	if i.opt.Volumes.Encrypts(ctx) == nil {
-		resp.Capabilities = append(resp.Capabilities, &identity.Capability{Type: &identity.Capability_EncryptionKeyRotation_{
-			EncryptionKeyRotation: &identity.Capability_EncryptionKeyRotation{Type: identity.Capability_EncryptionKeyRotation_ENCRYPTIONKEYROTATION}}})
-	}
-	if i.opt.Replication != nil && i.opt.Replication.Replicates(ctx) == nil {
-		resp.Capabilities = append(resp.Capabilities, replicationOf(identity.Capability_VolumeReplication_VOLUME_REPLICATION),
-			replicationOf(identity.Capability_VolumeReplication_GET_REPLICATION_DESTINATION_INFO))
+	resp := &identity.GetCapabilitiesResponse{}
+	switch {
+	case i.opt.Cluster != nil:
+		resp.Capabilities = controllerCapabilities(ctx, i.opt.Cluster)
+	case i.opt.Volumes != nil:
+		if !i.opt.NodeOnly {
+			resp.Capabilities = controllerCapabilities(ctx, i.opt.Replication)
+		}
+		resp.Capabilities = append(resp.Capabilities, serviceOf(identity.Capability_Service_NODE_SERVICE), reclaimOf(identity.Capability_ReclaimSpace_ONLINE))
+		if i.opt.Volumes.Encrypts(ctx) == nil {
+			resp.Capabilities = append(resp.Capabilities, &identity.Capability{Type: &identity.Capability_EncryptionKeyRotation_{
+				EncryptionKeyRotation: &identity.Capability_EncryptionKeyRotation{Type: identity.Capability_EncryptionKeyRotation_ENCRYPTIONKEYROTATION}}})
+		}
 	}
 	return resp, nil
+}
+
+// controllerCapabilities are those of calls for a volume wherever it is. kubernetes-csi-addons sends them to the one sidecar that
+// leads of those that list the service (internal/connection/connection_pool.go of v0.14.0).
+func controllerCapabilities(ctx context.Context, r Replication) []*identity.Capability {
+	all := []*identity.Capability{serviceOf(identity.Capability_Service_CONTROLLER_SERVICE), reclaimOf(identity.Capability_ReclaimSpace_OFFLINE)}
+	if r != nil && r.Replicates(ctx) == nil {
+		all = append(all, replicationOf(identity.Capability_VolumeReplication_VOLUME_REPLICATION), replicationOf(identity.Capability_VolumeReplication_GET_REPLICATION_DESTINATION_INFO))
+	}
+	return all
 }
 
 func replicationOf(kind identity.Capability_VolumeReplication_Type) *identity.Capability {
@@ -68,6 +76,9 @@ func reclaimOf(kind identity.Capability_ReclaimSpace_Type) *identity.Capability 
 // while the machine lacks something that only an administrator can provide. It waits for
 // no drive.
 func (i *identityServer) Probe(ctx context.Context, _ *identity.ProbeRequest) (*identity.ProbeResponse, error) {
+	if c := i.opt.Cluster; c != nil { // its sidecar reads the capabilities once: the nodes have to have reported
+		return &identity.ProbeResponse{Ready: wrapperspb.Bool(c.Listed() == nil)}, nil
+	}
 	missing := append(i.engine.Unready(), rpc.Lacking(i.opt.Volumes)...)
 	if missing = append(missing, i.unreplicated(ctx)...); len(missing) > 0 {
 		return nil, status.Error(codes.FailedPrecondition, strings.Join(missing, "; "))

@@ -24,7 +24,7 @@ func TestGetIdentity(t *testing.T) {
 
 // What is told is what the machine has, and is told in time.
 func TestGetCapabilities(t *testing.T) {
-	volumes := []string{"CONTROLLER_SERVICE", "NODE_SERVICE", "OFFLINE", "ONLINE"}
+	volumes := []string{"CONTROLLER_SERVICE", "OFFLINE", "NODE_SERVICE", "ONLINE"}
 	for name, c := range map[string]struct {
 		volumes Volumes
 		want    []string

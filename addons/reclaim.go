@@ -37,7 +37,9 @@ func (r *reclaimNode) NodeReclaimSpace(ctx context.Context, req *reclaimspace.No
 
 type reclaimController struct {
 	reclaimspace.UnimplementedReclaimSpaceControllerServer
-	*Server
+	volumes interface {
+		Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (drivebay.Reclaimed, error)
+	}
 }
 
 // ControllerReclaimSpace has no path: the volume may be mounted anywhere, or nowhere.
@@ -48,7 +50,7 @@ func (r *reclaimController) ControllerReclaimSpace(ctx context.Context, req *rec
 	if err := checkContext("parameters", req.Parameters); err != nil {
 		return nil, err
 	}
-	done, err := r.opt.Volumes.Reclaim(ctx, drivebay.ReclaimRequest{Volume: req.VolumeId, Secrets: req.Secrets})
+	done, err := r.volumes.Reclaim(ctx, drivebay.ReclaimRequest{Volume: req.VolumeId, Secrets: req.Secrets})
 	if err != nil {
 		return nil, err
 	}

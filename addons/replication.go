@@ -27,7 +27,7 @@ type Replication interface {
 
 type replicationServer struct {
 	replication.UnimplementedControllerServer
-	*Server
+	of Replication
 }
 
 // sourced is a request with both fields that name the volume: volume_id is that of old callers.
@@ -80,7 +80,7 @@ func (s *replicationServer) EnableVolumeReplication(ctx context.Context, req *re
 		return nil, err
 	}
 	r.Volume, r.Secrets = id, req.Secrets
-	return &replication.EnableVolumeReplicationResponse{}, s.opt.Replication.EnableReplication(ctx, r)
+	return &replication.EnableVolumeReplicationResponse{}, s.of.EnableReplication(ctx, r)
 }
 
 func (s *replicationServer) DisableVolumeReplication(ctx context.Context, req *replication.DisableVolumeReplicationRequest) (*replication.DisableVolumeReplicationResponse, error) {
@@ -88,7 +88,7 @@ func (s *replicationServer) DisableVolumeReplication(ctx context.Context, req *r
 	if err != nil {
 		return nil, err
 	}
-	return &replication.DisableVolumeReplicationResponse{}, s.opt.Replication.DisableReplication(ctx, c)
+	return &replication.DisableVolumeReplicationResponse{}, s.of.DisableReplication(ctx, c)
 }
 
 func (s *replicationServer) PromoteVolume(ctx context.Context, req *replication.PromoteVolumeRequest) (*replication.PromoteVolumeResponse, error) {
@@ -96,7 +96,7 @@ func (s *replicationServer) PromoteVolume(ctx context.Context, req *replication.
 	if err != nil {
 		return nil, err
 	}
-	return &replication.PromoteVolumeResponse{}, s.opt.Replication.PromoteVolume(ctx, c)
+	return &replication.PromoteVolumeResponse{}, s.of.PromoteVolume(ctx, c)
 }
 
 // DemoteVolume has no use for force: a volume in use stays primary.
@@ -105,7 +105,7 @@ func (s *replicationServer) DemoteVolume(ctx context.Context, req *replication.D
 	if err != nil {
 		return nil, err
 	}
-	return &replication.DemoteVolumeResponse{}, s.opt.Replication.DemoteVolume(ctx, c)
+	return &replication.DemoteVolumeResponse{}, s.of.DemoteVolume(ctx, c)
 }
 
 func (s *replicationServer) ResyncVolume(ctx context.Context, req *replication.ResyncVolumeRequest) (*replication.ResyncVolumeResponse, error) {
@@ -113,7 +113,7 @@ func (s *replicationServer) ResyncVolume(ctx context.Context, req *replication.R
 	if err != nil {
 		return nil, err
 	}
-	ready, err := s.opt.Replication.ResyncVolume(ctx, c)
+	ready, err := s.of.ResyncVolume(ctx, c)
 	return &replication.ResyncVolumeResponse{Ready: ready}, err
 }
 
@@ -122,7 +122,7 @@ func (s *replicationServer) GetVolumeReplicationInfo(ctx context.Context, req *r
 	if err != nil {
 		return nil, err
 	}
-	info, err := s.opt.Replication.ReplicationInfo(ctx, id)
+	info, err := s.of.ReplicationInfo(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s *replicationServer) GetReplicationDestinationInfo(ctx context.Context, r
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.opt.Replication.ReplicationInfo(ctx, id); err != nil {
+	if _, err := s.of.ReplicationInfo(ctx, id); err != nil {
 		return nil, err
 	}
 	return &replication.GetReplicationDestinationInfoResponse{ReplicationDestination: &replication.ReplicationDestination{

@@ -48,6 +48,14 @@ type Volumes interface {
 	RotateKey(ctx context.Context, r drivebay.KeyRequest) error
 }
 
+// Cluster is the volumes of the nodes of a cluster.
+type Cluster interface {
+	Replication
+	// Listed returns an error until the volumes of all nodes are known.
+	Listed() error
+	Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (drivebay.Reclaimed, error)
+}
+
 // Options are the settings of a Server.
 type Options struct {
 	Name    string // name of the plugin, the same as in CSI
@@ -55,7 +63,11 @@ type Options struct {
 	Volumes Volumes // nil: there are no volumes on this machine
 	// Replication replicates them; nil: the service is not there.
 	Replication Replication
-	Log         *slog.Logger
+	// Cluster has the volumes of all nodes, in place of Volumes and Replication: the server is that of a controller.
+	Cluster Cluster
+	// NodeOnly leaves the calls that any node gets for all volumes to a controller.
+	NodeOnly bool
+	Log      *slog.Logger
 	// Latencies counts the calls; nil: not counted.
 	Latencies *rpc.Latencies
 }
@@ -70,20 +82,27 @@ type Server struct {
 
 // services returns all services of the server, by their gRPC description.
 func (s *Server) services() map[*grpc.ServiceDesc]any {
+	if c := s.opt.Cluster; c != nil {
+		return map[*grpc.ServiceDesc]any{
+			&identity.Identity_ServiceDesc:                   &identityServer{Server: s},
+			&reclaimspace.ReclaimSpaceController_ServiceDesc: &reclaimController{volumes: c},
+			&replication.Controller_ServiceDesc:              &replicationServer{of: c},
+		}
+	}
 	all := map[*grpc.ServiceDesc]any{
 		&identity.Identity_ServiceDesc:                                     &identityServer{Server: s},
 		&healer.HealerNode_ServiceDesc:                                     &healerServer{Server: s},
 		&reclaimspace.ReclaimSpaceNode_ServiceDesc:                         &reclaimNode{Server: s},
-		&reclaimspace.ReclaimSpaceController_ServiceDesc:                   &reclaimController{Server: s},
+		&reclaimspace.ReclaimSpaceController_ServiceDesc:                   &reclaimController{volumes: s.opt.Volumes},
 		&encryptionkeyrotation.EncryptionKeyRotationController_ServiceDesc: &keyServer{Server: s},
 	}
 	if s.opt.Replication != nil {
-		all[&replication.Controller_ServiceDesc] = &replicationServer{Server: s}
+		all[&replication.Controller_ServiceDesc] = &replicationServer{of: s.opt.Replication}
 	}
 	return all
 }
 
-// New returns a server.
+// New returns a server. That of a cluster has no engine.
 func New(engine Engine, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)

@@ -152,6 +152,10 @@ type VolumeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Forget string `json:"forget,omitempty"`
+	// Task is what the node is to do with the volume once, for a caller that waits for the answer: the controller gives tasks for
+	// CSI-Addons. The node does it with its own secrets.
+	// +optional
+	Task *VolumeTask `json:"task,omitempty"`
 	// Attempt counts the requests of the controller: the node answers each, also after it has refused one. 0:
 	// nothing was requested, and the object only shows what the node has.
 	// +kubebuilder:validation:Minimum=0
@@ -227,6 +231,10 @@ type VolumeStatus struct {
 	// +optional
 	Forget string `json:"forget,omitempty"`
 
+	// Task is the answer to the last task in spec.task.
+	// +optional
+	Task *VolumeTaskAnswer `json:"task,omitempty"`
+
 	// Size is the size of the volume for people.
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
@@ -291,6 +299,94 @@ type VolumeError struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// The tasks of a volume.
+const (
+	TaskReclaimSpace       = "ReclaimSpace"
+	TaskEnableReplication  = "EnableReplication"
+	TaskDisableReplication = "DisableReplication"
+	TaskPromote            = "Promote"
+	TaskDemote             = "Demote"
+	TaskResync             = "Resync"
+	TaskReplicationInfo    = "ReplicationInfo"
+)
+
+// VolumeTask is something that a node is to do once.
+type VolumeTask struct {
+	// Request tells tasks apart: each new text is a new task.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Request string `json:"request"`
+	// Do is what to do, as the calls of CSI-Addons of these names.
+	// +kubebuilder:validation:Enum=ReclaimSpace;EnableReplication;DisableReplication;Promote;Demote;Resync;ReplicationInfo
+	Do string `json:"do"`
+	// Force is that of the call.
+	// +optional
+	Force bool `json:"force,omitempty"`
+	// Parameters are those of EnableReplication (docs/replication.md).
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Parameters []VolumeTaskParameter `json:"parameters,omitempty"`
+}
+
+// VolumeTaskParameter is a parameter of a task.
+type VolumeTaskParameter struct {
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name"`
+	// +kubebuilder:validation:MaxLength=1024
+	Value string `json:"value"`
+}
+
+// VolumeTaskAnswer is what a task has come to.
+type VolumeTaskAnswer struct {
+	// Request is the text of the task.
+	// +kubebuilder:validation:MaxLength=64
+	Request string `json:"request"`
+	// Error is why it was not done; absent: it was.
+	// +optional
+	Error *VolumeError `json:"error,omitempty"`
+	// Ready is the answer of Resync: both sides have the same data.
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+	// UsedBefore and UsedAfter are the bytes that the volume took before and after ReclaimSpace; absent: not known.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	UsedBefore *int64 `json:"usedBefore,omitempty"`
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	UsedAfter *int64 `json:"usedAfter,omitempty"`
+	// Replication is the answer of ReplicationInfo.
+	// +optional
+	Replication *VolumeReplication `json:"replication,omitempty"`
+}
+
+// VolumeReplication is the state of the replication of a volume, at the time of the answer.
+type VolumeReplication struct {
+	// +optional
+	Primary bool `json:"primary,omitempty"`
+	// Status is HEALTHY while both sides have the same data.
+	// +kubebuilder:validation:Enum=HEALTHY;DEGRADED;ERROR
+	// +optional
+	Status string `json:"status,omitempty"`
+	// State is the state in a word or two.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	State string `json:"state,omitempty"`
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Message string `json:"message,omitempty"`
+	// LastSync is when both sides had the same data last; absent: never.
+	// +optional
+	LastSync metav1.Time `json:"lastSync,omitzero"`
+	// SyncedBytes and SyncDuration are what the last resynchronization has copied, and how long it took.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	SyncedBytes int64 `json:"syncedBytes,omitempty"`
+	// +optional
+	SyncDuration metav1.Duration `json:"syncDuration,omitzero"`
 }
 
 // VolumeHealing is the result of a repair.

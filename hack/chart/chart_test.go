@@ -40,7 +40,7 @@ var sets = map[string]string{
 	"metrics": "metrics: {enabled: true, tlsSecret: drivebay-tls, tokenSecret: drivebay-token, podMonitor: {enabled: true, labels: {release: prometheus}}, " +
 		"rules: {enabled: true, labels: {release: prometheus}, runbook: 'https://runbooks.example/alerts.html'}, dashboard: {enabled: true}}\n",
 	"small": "metrics: {enabled: true, port: 10800, insecure: true, podMonitor: {enabled: true}}\nhealthMonitor: {enabled: false}\nobjects: {enabled: false}\nconfig: {claim: 'type=nvme,size>=1TB', healing: {policy: safe}, poll: {evidence: 5m}}\nnodeSelector: {drives: \"yes\"}\n",
-	"controller": "controller: {enabled: true, replicas: 2, page: true}\nsnapshotClasses: {drivebay: {deletionPolicy: Delete}}\n" +
+	"controller": "controller: {enabled: true, replicas: 2, page: true}\ncsiAddons: {enabled: true, secrets: {shop: [replication]}}\nsnapshotClasses: {drivebay: {deletionPolicy: Delete}}\n" +
 		"storageClasses: {drivebay-encrypted: {backing: lvm, class: any, wipe: discard, fsType: ext4, reclaimPolicy: Delete, secret: {name: '${pvc.name}', namespace: '${pvc.namespace}'}}}\n",
 }
 
@@ -487,7 +487,7 @@ func TestController(t *testing.T) {
 				t.Errorf("%s: %v", c.Name, c.Args)
 			}
 		}
-		if want := []string{"drivebay", "provisioner", "resizer", "snapshotter", "health-monitor"}; !slices.Equal(names, want) {
+		if want := []string{"drivebay", "provisioner", "resizer", "snapshotter", "health-monitor", "csi-addons"}; !slices.Equal(names, want) {
 			t.Errorf("containers %v", names)
 		}
 	})

@@ -83,7 +83,7 @@ func (l *loader) checkRole() {
 			l.fail(at, "the role controller needs csiEndpoint (--csi-endpoint): sidecars call it there")
 		}
 		for key, set := range map[string]bool{
-			"sim": c.Sim != "", "claim": len(c.Claim) > 0, "addonsEndpoint": c.AddonsEndpoint != "", "listen": c.Listen != "", "notify.webhook": c.Notify.Webhook != "",
+			"sim": c.Sim != "", "claim": len(c.Claim) > 0, "listen": c.Listen != "", "notify.webhook": c.Notify.Webhook != "",
 		} {
 			if set {
 				l.fail(cmp.Or(l.origin[key], at), "%s cannot be used with the role controller: it manages no drives", key)

@@ -42,6 +42,10 @@ type Options struct {
 	Cursor     string  // file that remembers which events of the machine were shown
 	Clock      Clock
 	Log        *slog.Logger
+	// Replicates returns why the machine replicates nothing, nil if it can.
+	Replicates func(context.Context) error
+	// ReplicationSecret reads the secret of replicated volumes; nil: the machine has none.
+	ReplicationSecret func() (string, error)
 }
 
 // Node is the edge of a node to Kubernetes.
@@ -71,8 +75,9 @@ func NewNode(opt Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	beat := heartbeat.New(heartbeat.Options{Node: opt.Node, Volumes: opt.Volumes, Drives: opt.Engine, Leases: leases, Log: opt.Log})
-	part := volumes.New(volumes.Options{Name: opt.Node, Engine: opt.Volumes, Objects: client.NewVolumes(c), Snapshots: client.NewSnapshots(c), Log: opt.Log, Mirrored: beat.Mirrored})
+	beat := heartbeat.New(heartbeat.Options{Node: opt.Node, Volumes: opt.Volumes, Drives: opt.Engine, Replicates: opt.Replicates, Leases: leases, Log: opt.Log})
+	part := volumes.New(volumes.Options{Name: opt.Node, Engine: opt.Volumes, Objects: client.NewVolumes(c), Snapshots: client.NewSnapshots(c), Log: opt.Log,
+		ReplicationSecret: opt.ReplicationSecret, Mirrored: beat.Mirrored})
 	mirror := drives.New(client.NewDrives(c), o)
 	seen.Drive, seen.Volume, seen.Volumes = mirror.Object, part.Object, opt.Volumes.Volumes
 	return &Node{[]func(context.Context) error{mirror.Run, part.Run, beat.Run, events.New(seen).Run}}, nil

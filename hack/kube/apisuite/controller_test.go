@@ -56,7 +56,9 @@ func ready(t *testing.T, c *controller.Controller, nodes ...string) {
 	})
 }
 
-func serve(t *testing.T, s *csi.Server) (endpoint string) {
+func serve(t *testing.T, s interface {
+	Serve(context.Context, net.Listener) error
+}) (endpoint string) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "csi.sock")
 	l, err := net.Listen("unix", socket)

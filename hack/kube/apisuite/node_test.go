@@ -35,8 +35,9 @@ type node struct {
 	drives *drivemgr.Manager
 	engine *volume.Engine
 	// calls counts the calls that the objects have caused.
-	calls *counted
-	log   *slog.Logger // nil: that of the test
+	calls  *counted
+	log    *slog.Logger           // nil: that of the test
+	secret func() (string, error) // of replicated volumes
 	// unclaimed is true if the configuration of the node claims no drives.
 	unclaimed bool
 
@@ -51,12 +52,7 @@ func newNode(t *testing.T, a *API, name string, drives int) *node {
 
 func newLoggedNode(t *testing.T, a *API, name string, drives int, log *slog.Logger) *node {
 	t.Helper()
-	sim, err := hostsim.New(hostsim.Spec{Drives: []hostsim.Group{{Count: drives, Kind: hostsim.KindNVMe, Serial: name + "-{n}", Size: "2TB"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(sim.Close)
-	n := newNodeOn(sim, name)
+	n := newNodeOn(simOf(t, name, drives), name)
 	n.log = log
 	n.startEngine(t)
 	n.startKube(t, a)
@@ -81,7 +77,7 @@ func (n *node) startEngine(t *testing.T) {
 	}
 	n.drives = drivemgr.New(n.sim, n.store, drivemgr.Options{Claim: claim, Log: n.log})
 	var err error
-	if n.engine, err = volume.New(n.sim, n.drives, n.store, lvm.New(n.sim, ""), volume.Options{Node: n.name, Roots: []string{kubelet}, Log: n.log}); err != nil {
+	if n.engine, err = volume.New(n.sim, n.drives, n.store, lvm.New(n.sim, ""), volume.Options{Node: n.name, Roots: []string{kubelet}, DRBD: n.sim.DRBD, Log: n.log}); err != nil {
 		t.Fatal(err)
 	}
 	stopDrives, stopVolumes := run(t, n.drives.Run), run(t, n.engine.Run)
@@ -105,8 +101,9 @@ func (n *node) startKube(t *testing.T, a *API) {
 func (n *node) startKubeAs(t *testing.T, config *rest.Config) {
 	t.Helper()
 	n.calls = &counted{Engine: n.engine}
-	beat := heartbeat.New(heartbeat.Options{Node: n.name, Volumes: n.engine, Drives: n.drives, Leases: leasesOf(t, config), Log: n.log, Every: beatEvery})
-	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesAs(t, config), Snapshots: snapshotsAs(t, config), Log: n.log, Mirrored: beat.Mirrored})
+	beat := heartbeat.New(heartbeat.Options{Node: n.name, Volumes: n.engine, Drives: n.drives, Replicates: n.engine.Replicates, Leases: leasesOf(t, config), Log: n.log, Every: beatEvery})
+	part := volumes.New(volumes.Options{Name: n.name, Engine: n.calls, Objects: volumesAs(t, config), Snapshots: snapshotsAs(t, config), Log: n.log,
+		ReplicationSecret: n.secret, Mirrored: beat.Mirrored})
 	stopPart, stopBeat := run(t, part.Run), run(t, beat.Run)
 	n.stopKube = func() { stopPart(); stopBeat() }
 }

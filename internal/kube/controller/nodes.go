@@ -67,6 +67,18 @@ func (s *nodes) down(name string) string {
 	return n.down(name, s.now())
 }
 
+// replicate reports whether a node can replicate volumes.
+func (s *nodes) replicate() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.byName {
+		if n.report.Replicates {
+			return true
+		}
+	}
+	return false
+}
+
 // silent returns why a node may have a volume without an object, "" if none may: it is down, or has not reported since
 // the object was deleted. A node that reports has shown its volumes again by then.
 func (s *nodes) silent(since time.Time) string {

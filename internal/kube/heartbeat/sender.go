@@ -33,8 +33,10 @@ type Options struct {
 	Node    string
 	Volumes Volumes
 	Drives  Drives
-	Leases  client.Leases
-	Log     *slog.Logger
+	// Replicates returns why the machine replicates nothing, nil if it can; nil: it is not asked.
+	Replicates func(context.Context) error
+	Leases     client.Leases
+	Log        *slog.Logger
 	// Every is the time between two renewals, 0: DefaultEvery. A node counts as down after four times as long.
 	Every time.Duration
 }
@@ -161,6 +163,7 @@ func (s *Sender) report(ctx context.Context) (r Report, whole bool) {
 	r, whole = Report{Smallest: map[string]uint64{}, Room: map[string]Room{}}, true
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
+	r.Replicates = s.opt.Replicates != nil && s.opt.Replicates(ctx) == nil
 	ask := func(class drivebay.Class) (has drivebay.Capacity, ok bool) {
 		has, err := s.opt.Volumes.Capacity(ctx, class)
 		whole = whole && (err == nil || errors.Is(err, drivebay.ErrNoSupport) || errors.Is(err, drivebay.ErrInvalid))

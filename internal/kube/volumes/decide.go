@@ -26,6 +26,7 @@ const (
 	callAdopt
 	callForget
 	callForgetLost
+	callTask
 )
 
 // requested returns the call that an object requests, given the volume of the engine; nil: the engine does not have it.
@@ -46,6 +47,8 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 		return callNone
 	case o.Spec.Attempt > 0 && (v == nil || isHalfMade(v) || !translate.IsMade(o.Status.Phase)):
 		return callCreate
+	case v != nil && hasTask(o):
+		return callTask
 	case v != nil && o.Spec.Heal != "" && (o.Status.Healing == nil || o.Status.Healing.Request != o.Spec.Heal):
 		return callHeal
 	case v != nil && movesFirst(o, v):
@@ -139,6 +142,8 @@ type outcome struct {
 	err error
 	// healed is what Heal has reported.
 	healed drivebay.HealReport
+	// task is the answer to a task.
+	task v1alpha1.VolumeTaskAnswer
 	// listed is true if the engine knows all volumes of the node: one that it does not have is missing.
 	listed bool
 }
@@ -150,8 +155,9 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 	setHealed(o, &s, out, now)
 	setReleasedFrom(o, &s, v, out, now)
 	setForgotten(o, &s, v, out, now)
+	setTask(o, &s, out)
 	switch {
-	case out.did == callHeal || out.did == callReleaseFrom || out.did == callForgetLost: // each has its own condition
+	case out.did == callHeal || out.did == callReleaseFrom || out.did == callForgetLost || out.did == callTask: // each has an answer of its own
 	case out.did != callNone:
 		s.Error = translate.ErrorOf(out.err)
 	case due == callNone, o.Generation != s.ObservedGeneration:
@@ -275,7 +281,11 @@ var volumeStatuses = pace.Status[v1alpha1.VolumeStatus]{
 		if s.Healing != nil {
 			healed = s.Healing.Request
 		}
-		return []any{s.ObservedGeneration, s.Phase, healed, s.ReleaseFrom, s.Forget, s.Location}
+		task := ""
+		if s.Task != nil {
+			task = s.Task.Request
+		}
+		return []any{s.ObservedGeneration, s.Phase, healed, s.ReleaseFrom, s.Forget, task, s.Location}
 	},
 	WithoutNumbers: withoutNumbers,
 }

@@ -32,6 +32,13 @@ type Engine interface {
 	ReleaseVolume(ctx context.Context, id string) error
 	AdoptVolume(ctx context.Context, id string) error
 	ForgetVolume(ctx context.Context, id string) error
+	Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (drivebay.Reclaimed, error)
+	EnableReplication(ctx context.Context, r drivebay.ReplicationRequest) error
+	DisableReplication(ctx context.Context, c drivebay.ReplicationCall) error
+	PromoteVolume(ctx context.Context, c drivebay.ReplicationCall) error
+	DemoteVolume(ctx context.Context, c drivebay.ReplicationCall) error
+	ResyncVolume(ctx context.Context, c drivebay.ReplicationCall) (ready bool, err error)
+	ReplicationInfo(ctx context.Context, id string) (drivebay.ReplicationInfo, error)
 	// RestoreName gives a volume that was found without its name what others remember of it.
 	RestoreName(id string, was drivebay.Volume) error
 }
@@ -43,6 +50,8 @@ type Options struct {
 	Objects   client.Volumes
 	Snapshots client.Snapshots
 	Log       *slog.Logger
+	// ReplicationSecret reads the secret of replicated volumes; nil: the node has none.
+	ReplicationSecret func() (string, error)
 	// Mirrored gets whether all volumes and snapshots of the node have objects, once a second; it may be nil.
 	Mirrored func(bool)
 }
@@ -270,6 +279,8 @@ func (n *Node) runVolume(ctx context.Context, o *v1alpha1.Volume, do call) (out 
 		if out.err = n.isOn(o.Name, o.Spec.Forget); out.err == nil {
 			out.err = n.opt.Engine.ForgetVolume(ctx, o.Name)
 		}
+	case callTask:
+		out.task, out.err = n.task(ctx, o)
 	case callExpand:
 		_, _, out.err = n.opt.Engine.ExpandVolume(ctx, o.Name, translate.SizeOf(o.Spec.Size))
 	}

@@ -68,3 +68,18 @@ func Parse(parameters map[string]string) (r drivebay.ReplicationRequest, err err
 	}
 	return r, nil
 }
+
+// Of returns the parameters that Parse reads a request from.
+func Of(r drivebay.ReplicationRequest) map[string]string {
+	out := map[string]string{Local: r.Local.String(), Peer: r.Peer.String(), Protocol: r.Protocol, Role: "target"}
+	if r.HoldsData {
+		out[Role] = "source"
+	}
+	if r.Pair != "" {
+		out[Pair] = r.Pair
+	}
+	if r.MaxResyncRate > 0 {
+		out[Rate] = strconv.FormatUint(uint64(r.MaxResyncRate), 10)
+	}
+	return out
+}

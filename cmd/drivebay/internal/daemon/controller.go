@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drivebay/drivebay/addons"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/clusterpage"
 	"github.com/drivebay/drivebay/csi"
 	"github.com/drivebay/drivebay/internal/api"
@@ -31,28 +32,37 @@ func (d *daemon) control(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("kubernetes: %w", err)
 	}
-	l, err := api.ListenUnix(config.SocketPath(d.config.CSIEndpoint))
+	serve, err := d.sockets(
+		socket{d.config.CSIEndpoint, "--csi-endpoint", func() plugin {
+			return csi.New(nil, csi.Options{Version: d.opt.Version, Cluster: c, Log: d.log, Latencies: &d.latencies})
+		}},
+		socket{d.config.AddonsEndpoint, "--addons-endpoint", func() plugin {
+			return addons.New(nil, addons.Options{Name: csi.Name, Version: d.opt.Version, Cluster: c, Log: d.log, Latencies: &d.latencies})
+		}})
 	if err != nil {
-		return fmt.Errorf("%w: choose another socket with --csi-endpoint unix:///path", err)
+		return err
 	}
-	server := csi.New(nil, csi.Options{Version: d.opt.Version, Cluster: c, Log: d.log, Latencies: &d.latencies})
 	fmt.Fprintf(d.opt.Out, "drivebay %s is a controller of a Kubernetes cluster\n  %-10s%s\n", d.opt.Version, "CSI", d.config.CSIEndpoint)
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	page := func() error { return nil }
 	if d.config.Kubernetes.Page {
-		if page, err = d.clusterPage(ctx, c); err != nil {
-			l.Close()
-			return err
+		page, err := d.clusterPage(ctx, c)
+		if err != nil {
+			return err // and the process ends with its sockets
 		}
+		serve = append(serve, func(context.Context) error { return page() })
 	}
-	ended := make(chan error, 2)
-	go func() { ended <- server.Serve(ctx, l) }()
-	go func() { ended <- page() }()
+	ended := make(chan error, len(serve))
+	for _, f := range serve {
+		go func() { ended <- f(ctx) }()
+	}
 	err = c.Run(ctx)
 	cancel()
-	return errors.Join(err, <-ended, <-ended)
+	for range serve {
+		err = errors.Join(err, <-ended)
+	}
+	return err
 }
 
 // clusterPage opens the socket of the page of the cluster, and returns what serves it until ctx ends. The objects are read

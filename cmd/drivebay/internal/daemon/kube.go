@@ -19,7 +19,7 @@ func (d *daemon) kubernetes() (func(context.Context) error, error) {
 		Engine: d.engine, Driver: csi.Name, Cursor: filepath.Join(d.config.StateDir, "kubernetes.json"), Clock: d.machine, Log: d.log,
 	}
 	if d.volumes != nil {
-		opt.Volumes = d.volumes
+		opt.Volumes, opt.Replicates, opt.ReplicationSecret = d.volumes, d.replicas.Replicates, secretOf(d.config.Replication.SecretFile)
 	}
 	node, err := kube.NewNode(opt)
 	if err != nil {

@@ -23,6 +23,10 @@ const (
 // memoryTick is how often the room is set from the size of the live heap.
 const memoryTick = 10 * time.Second
 
+// releaseEvery is how many idle ticks are between two returns of memory. After a busy time there is a tail, such as a thousand
+// objects to be written, whose garbage and whose pages of the program would stay.
+const releaseEvery = 18
+
 // gcPercentFor returns by how much of a live heap it may grow before it is collected.
 func gcPercentFor(live uint64, busy bool) int {
 	idle := 100
@@ -50,7 +54,7 @@ func boundMemory(ctx context.Context, clock host.Clock, getenv func(string) stri
 	defer debug.SetGCPercent(debug.SetGCPercent(busyRoom))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1)) // -1 only returns the limit in force
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
-	percent, collected, wasBusy := busyRoom, uint64(0), true
+	percent, collected, idle := busyRoom, uint64(0), 0
 	for {
 		metrics.Read(samples)
 		if samples[0].Value.Kind() != metrics.KindUint64 || samples[1].Value.Kind() != metrics.KindUint64 {
@@ -63,11 +67,13 @@ func boundMemory(ctx context.Context, clock host.Clock, getenv func(string) stri
 			debug.SetGCPercent(want)
 			percent = want
 		}
-		if wasBusy && !busy { // what the busy time took is returned at once, not over minutes
+		if busy {
+			idle = 0
+		} else if idle++; idle%releaseEvery == 1 { // what the busy time took is returned at once, not over minutes
 			debug.FreeOSMemory()
 			forgetProgram()
 		}
-		collected, wasBusy = cycles, busy
+		collected = cycles
 		select {
 		case <-ctx.Done():
 			return

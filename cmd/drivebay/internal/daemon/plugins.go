@@ -17,16 +17,21 @@ type plugin interface {
 	Serve(ctx context.Context, l net.Listener) error
 }
 
-// plugins opens the sockets that are configured. Each function of serve answers on one.
+// socket is the socket of a plugin, which is not opened if the endpoint is empty.
+type socket struct {
+	endpoint, flag string
+	make           func() plugin
+}
+
+// plugins opens the sockets that are configured.
 func (d *daemon) plugins() (serve []func(context.Context) error, err error) {
+	return d.sockets(socket{d.config.CSIEndpoint, "--csi-endpoint", d.csi}, socket{d.config.AddonsEndpoint, "--addons-endpoint", d.addons})
+}
+
+// sockets opens sockets. Each function of serve answers on one.
+func (d *daemon) sockets(all ...socket) (serve []func(context.Context) error, err error) {
 	var open []net.Listener
-	for _, p := range []struct {
-		endpoint, flag string
-		make           func() plugin
-	}{
-		{d.config.CSIEndpoint, "--csi-endpoint", d.csi},
-		{d.config.AddonsEndpoint, "--addons-endpoint", d.addons},
-	} {
+	for _, p := range all {
 		if p.endpoint == "" {
 			continue
 		}
@@ -53,7 +58,7 @@ func (d *daemon) csi() plugin {
 }
 
 func (d *daemon) addons() plugin {
-	opt := addons.Options{Name: csi.Name, Version: d.opt.Version, Log: d.log, Latencies: &d.latencies}
+	opt := addons.Options{Name: csi.Name, Version: d.opt.Version, Log: d.log, Latencies: &d.latencies, NodeOnly: d.config.Role == config.RoleNode}
 	if d.volumes != nil {
 		opt.Volumes, opt.Replication = d.volumes, d.replicas
 	}
