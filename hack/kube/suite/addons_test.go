@@ -42,6 +42,30 @@ func TestKubeAddons(t *testing.T) {
 
 	createClaim(t, "reclaim")
 	startPod(t, "reclaim", "sleep 3600")
+	reclaims(t, "by-node")
+	if testing.Short() {
+		return
+	}
+	// With the controller, its sidecar leads, and passes the job to the node that has the volume.
+	shell(t, strings.Replace(commands[0], "csiAddons.enabled=true", "controller.enabled=true", 1))
+	installed(t)
+	eventually(t, 3*time.Minute, func() string {
+		return kubectlHas(t, "drivebay-controller-", "--namespace", "drivebay", "get", "lease", "drivebay-io-csi-addons", "-o", "jsonpath={.spec.holderIdentity}")
+	})
+	eventually(t, 2*time.Minute, func() string {
+		return kubectlHas(t, "Connected Connected", "--namespace", "drivebay", "get", "csiaddonsnodes", "-o", "jsonpath={.items[*].status.state}")
+	})
+	reclaims(t, "by-controller")
+	if task := kubectl(t, "", "get", "volumes.drivebay.io", "-o", "jsonpath={.items[*].status.task.usedAfter}"); task == "" {
+		t.Error("the job has not come through the controller")
+	}
+	shell(t, strings.Replace(commands[0], "csiAddons.enabled=true", "controller.enabled=false", 1))
+	installed(t)
+}
+
+// reclaims wants a job to free below the volume of the pod what the pod has deleted.
+func reclaims(t *testing.T, job string) {
+	t.Helper()
 	empty := stored(t)
 	kubectl(t, "", "exec", "reclaim", "--", "sh", "-c", "dd if=/dev/urandom of=/data/blob bs=1M count=256 conv=fsync && rm /data/blob && sync")
 	if full := stored(t); full < empty+200<<20 {
@@ -49,13 +73,13 @@ func TestKubeAddons(t *testing.T) {
 	}
 	kubectl(t, `apiVersion: csiaddons.openshift.io/v1alpha1
 kind: ReclaimSpaceJob
-metadata: {name: reclaim}
+metadata: {name: `+job+`}
 spec: {target: {persistentVolumeClaim: reclaim}, backOffLimit: 3, retryDeadlineSeconds: 60}
 `, "apply", "-f", "-")
-	took = eventually(t, 2*time.Minute, func() string {
-		return kubectlHas(t, "Succeeded", "get", "reclaimspacejob", "reclaim", "-o", "jsonpath={.status.result} {.status.message}")
+	took := eventually(t, 2*time.Minute, func() string {
+		return kubectlHas(t, "Succeeded", "get", "reclaimspacejob", job, "-o", "jsonpath={.status.result} {.status.message}")
 	})
-	t.Logf("the job ends after %.1f s", took.Seconds())
+	t.Logf("the job %s ends after %.1f s", job, took.Seconds())
 	if after := stored(t); after > empty+20<<20 {
 		t.Errorf("%d bytes are stored after the job, %d before the 256 MiB were written", after, empty)
 	}

@@ -25,7 +25,7 @@ const memoryTick = 10 * time.Second
 
 // releaseEvery is how many idle ticks are between two returns of memory. After a busy time there is a tail, such as a thousand
 // objects to be written, whose garbage and whose pages of the program would stay.
-const releaseEvery = 18
+const releaseEvery = 6
 
 // gcPercentFor returns by how much of a live heap it may grow before it is collected.
 func gcPercentFor(live uint64, busy bool) int {
