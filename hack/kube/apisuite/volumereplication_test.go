@@ -13,6 +13,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/addons"
+	"github.com/drivebay/drivebay/hack/kube/cluster"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/replication/parameters"
 )
@@ -22,6 +23,9 @@ import (
 func TestKubeVolumeReplication(t *testing.T) {
 	const secret = "correct-horse"
 	a := Up(t)
+	if err := cluster.BuildAddons(t.Context(), a.Root); err != nil {
+		t.Fatal(err)
+	}
 	a.installWith(t, "controller: {enabled: true}\ncsiAddons: {enabled: true, secrets: {drivebay: [replication]}}\n")
 	a.Kubectl(t, "", "delete", "validatingadmissionpolicybinding", "drivebay-volumes", "drivebay-leases") // the nodes of this test are no pods
 	a.Kubectl(t, "", "apply", "--server-side", "-f", filepath.Join(a.Root, ".cache/kube/csi-addons/crds.yaml"))
@@ -140,7 +144,7 @@ func (a *API) runAddons(t *testing.T, socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.inPod(t, pod, namespace, "drivebay-controller", "csi-addons-sidecar", "--csi-addons-address="+socket, "--node-id=node-1", "--controller-port="+port,
+	a.inPod(t, pod, namespace, "drivebay-controller", "csi-addons-sidecar", "--csi-addons-address="+socket, "--node-id="+pod, "--controller-port="+port,
 		"--pod="+pod, "--pod-uid="+uid, "--namespace="+namespace, "--leader-election-namespace="+namespace)
 	a.inPod(t, "manager-0", "csi-addons-system", "manager", "csi-addons-manager", "--kubeconfig="+a.Kubeconfig, "--namespace=csi-addons-system", "--health-probe-bind-address=0")
 }

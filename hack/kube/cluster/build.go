@@ -101,6 +101,21 @@ func BuildPrograms(ctx context.Context, root string) error {
 	return newBuilder(root).buildKubernetes(ctx, Version136)
 }
 
+// BuildAddons makes the programs of CSI-Addons and copies their manifests.
+func BuildAddons(ctx context.Context, root string) error {
+	b := newBuilder(root)
+	return b.once("addons.key", func() error {
+		for _, p := range products {
+			if p.module == addonsModule {
+				if err := b.build(ctx, p); err != nil {
+					return err
+				}
+			}
+		}
+		return b.copyAddons(ctx)
+	}, addonsModule+"/go.mod", "hack/kube/cluster/build.go")
+}
+
 func (b builder) buildKubernetes(ctx context.Context, version string) error {
 	if err := os.MkdirAll(b.file("bin"), 0o755); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/drivebay/drivebay/hack/kube/cluster"
 )
 
-// TestKubeAddons: the manager of CSI-Addons finds the sidecar of the chart, and a ReclaimSpaceJob frees below the volume of a
-// pod what the pod has deleted. EncryptionKeyRotationJob needs an encrypted volume, and that device-mapper, which the kernel of
+// TestKubeAddons: the manager of CSI-Addons finds the sidecars of the chart, and a ReclaimSpaceJob frees below the volume of a
+// pod what the pod has deleted: the controller passes it to the node. EncryptionKeyRotationJob needs an encrypted volume, and that device-mapper, which the kernel of
 // a test machine may not have: hack/csiaddons runs it on simulated drives.
 func TestKubeAddons(t *testing.T) {
 	for _, name := range []string{"crds.yaml", "rbac.yaml", "csi-addons-config.yaml", "setup-controller.yaml"} {
@@ -36,36 +36,12 @@ func TestKubeAddons(t *testing.T) {
 	shell(t, commands[0])
 	installed(t)
 	took := eventually(t, 2*time.Minute, func() string {
-		return kubectlHas(t, "Connected", "--namespace", "drivebay", "get", "csiaddonsnodes", "-o", "jsonpath={.items[*].status.state}")
+		return kubectlHas(t, "Connected Connected Connected", "--namespace", "drivebay", "get", "csiaddonsnodes", "-o", "jsonpath={.items[*].status.state}")
 	})
 	t.Logf("the manager is connected after %.1f s", took.Seconds())
 
 	createClaim(t, "reclaim")
 	startPod(t, "reclaim", "sleep 3600")
-	reclaims(t, "by-node")
-	if testing.Short() {
-		return
-	}
-	// With the controller, its sidecar leads, and passes the job to the node that has the volume.
-	shell(t, strings.Replace(commands[0], "csiAddons.enabled=true", "controller.enabled=true", 1))
-	installed(t)
-	eventually(t, 3*time.Minute, func() string {
-		return kubectlHas(t, "drivebay-controller-", "--namespace", "drivebay", "get", "lease", "drivebay-io-csi-addons", "-o", "jsonpath={.spec.holderIdentity}")
-	})
-	eventually(t, 2*time.Minute, func() string {
-		return kubectlHas(t, "Connected Connected", "--namespace", "drivebay", "get", "csiaddonsnodes", "-o", "jsonpath={.items[*].status.state}")
-	})
-	reclaims(t, "by-controller")
-	if task := kubectl(t, "", "get", "volumes.drivebay.io", "-o", "jsonpath={.items[*].status.task.usedAfter}"); task == "" {
-		t.Error("the job has not come through the controller")
-	}
-	shell(t, strings.Replace(commands[0], "csiAddons.enabled=true", "controller.enabled=false", 1))
-	installed(t)
-}
-
-// reclaims wants a job to free below the volume of the pod what the pod has deleted.
-func reclaims(t *testing.T, job string) {
-	t.Helper()
 	empty := stored(t)
 	kubectl(t, "", "exec", "reclaim", "--", "sh", "-c", "dd if=/dev/urandom of=/data/blob bs=1M count=256 conv=fsync && rm /data/blob && sync")
 	if full := stored(t); full < empty+200<<20 {
@@ -73,15 +49,18 @@ func reclaims(t *testing.T, job string) {
 	}
 	kubectl(t, `apiVersion: csiaddons.openshift.io/v1alpha1
 kind: ReclaimSpaceJob
-metadata: {name: `+job+`}
+metadata: {name: reclaim}
 spec: {target: {persistentVolumeClaim: reclaim}, backOffLimit: 3, retryDeadlineSeconds: 60}
 `, "apply", "-f", "-")
-	took := eventually(t, 2*time.Minute, func() string {
-		return kubectlHas(t, "Succeeded", "get", "reclaimspacejob", job, "-o", "jsonpath={.status.result} {.status.message}")
+	took = eventually(t, 2*time.Minute, func() string {
+		return kubectlHas(t, "Succeeded", "get", "reclaimspacejob", "reclaim", "-o", "jsonpath={.status.result} {.status.message}")
 	})
-	t.Logf("the job %s ends after %.1f s", job, took.Seconds())
+	t.Logf("the job ends after %.1f s", took.Seconds())
 	if after := stored(t); after > empty+20<<20 {
 		t.Errorf("%d bytes are stored after the job, %d before the 256 MiB were written", after, empty)
+	}
+	if task := kubectl(t, "", "get", "volumes.drivebay.io", "-o", "jsonpath={.items[*].status.task.request}"); task == "" {
+		t.Error("the job has not come through the controller")
 	}
 }
 
