@@ -398,9 +398,13 @@ func TestReplicationUsedWithoutDrive(t *testing.T) {
 				time.Sleep(time.Minute)
 				a.must(a.publish(v, "second"))
 				a.must(a.unpublish(v, "second"), a.unpublish(v, "first"), a.unstage(v))
-				a.makeFile(v, "alone")
+				a.must(a.stage(v, with(rightKey)), a.publish(v, "third"), a.sim.MakeFolder(place(target(v, "third")+"/alone")))
 				a.inject(v.Location.Drives[0], "return")
 				time.Sleep(2 * time.Minute)
+				if len(a.mounts(staging(v))) != 1 || len(a.mounts(target(v, "third"))) != 1 {
+					a.Error("it was unmounted when its drive came back")
+				}
+				a.must(a.unpublish(v, "third"), a.unstage(v))
 				bothReady("the drive is back", v, a, b)
 				a.hasFiles(v, "", "before", "alone")
 				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))

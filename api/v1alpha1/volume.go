@@ -321,6 +321,8 @@ type VolumeTask struct {
 	// Do is what to do, as the calls of CSI-Addons of these names.
 	// +kubebuilder:validation:Enum=ReclaimSpace;EnableReplication;DisableReplication;Promote;Demote;Resync;ReplicationInfo
 	Do string `json:"do"`
+	// Until is when the caller stops waiting: a node that comes to the task later does not do it.
+	Until metav1.Time `json:"until"`
 	// Force is that of the call.
 	// +optional
 	Force bool `json:"force,omitempty"`

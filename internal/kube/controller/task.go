@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay/internal/kube/client"
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // do gives the node of a volume a task, and returns its answer. Each controller of the cluster may, also one that does not lead:
@@ -23,10 +24,13 @@ func (c *Controller) do(ctx context.Context, id string, want v1alpha1.VolumeTask
 		return nil, err
 	}
 	defer end()
-	want.Request = rand.Text()
+	ctx, cancel := context.WithTimeout(ctx, taskTime) // of a caller that would wait for ever
+	defer cancel()
+	until, _ := ctx.Deadline()
+	want.Request, want.Until = rand.Text(), metav1.Time{Time: until}
 	for given := false; ; {
-		if err := c.Listed(); err != nil {
-			return nil, err
+		if !c.objects.isSynced() {
+			return nil, c.Listed()
 		}
 		o, changed := c.objects.get(id)
 		if o == nil {
@@ -86,7 +90,7 @@ func taskOn(o *v1alpha1.Volume, request string, given bool) (step, error) {
 // give writes a task into an object. It was not given if the object has changed meanwhile.
 func (c *Controller) give(ctx context.Context, o *v1alpha1.Volume, t v1alpha1.VolumeTask) (given bool, err error) {
 	// Each field is named: a merge patch keeps what it does not name of the task before, such as its force.
-	fields := map[string]any{"request": t.Request, "do": t.Do, "force": t.Force, "parameters": t.Parameters}
+	fields := map[string]any{"request": t.Request, "do": t.Do, "until": t.Until, "force": t.Force, "parameters": t.Parameters}
 	changed, err := c.opt.Objects.PatchExact(ctx, o, map[string]any{"task": fields}, client.ControllerOwner)
 	switch {
 	case err == nil:
@@ -98,7 +102,11 @@ func (c *Controller) give(ctx context.Context, o *v1alpha1.Volume, t v1alpha1.Vo
 	return false, c.volumes.apiError("request", o.Name, err)
 }
 
-const takeBackTime = 5 * time.Second
+const (
+	// taskTime is the longest wait for an answer. A node gives a call of its engine a minute.
+	taskTime     = 3 * time.Minute
+	takeBackTime = 5 * time.Second
+)
 
 // takeBack removes a task that its node has not answered from an object.
 func (c *Controller) takeBack(o *v1alpha1.Volume, request string) {

@@ -3,6 +3,7 @@ package volumes
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
@@ -17,7 +18,11 @@ func hasTask(o *v1alpha1.Volume) bool {
 
 // task does what spec.task requests.
 func (n *Node) task(ctx context.Context, o *v1alpha1.Volume) (answer v1alpha1.VolumeTaskAnswer, err error) {
-	switch t, e := o.Spec.Task, n.opt.Engine; t.Do {
+	t, e := o.Spec.Task, n.opt.Engine
+	if now := time.Now(); now.After(t.Until.Time) {
+		return answer, fmt.Errorf("task %s: %w: its caller waited until %v, and it is %v on node %s", t.Do, drivebay.ErrTimeout, t.Until.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), n.opt.Name)
+	}
+	switch t.Do {
 	case v1alpha1.TaskReclaimSpace:
 		var done drivebay.Reclaimed
 		done, err = e.Reclaim(ctx, drivebay.ReclaimRequest{Volume: o.Name})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // replicas is an engine that notes the calls of replication.
@@ -26,7 +27,7 @@ func (r *replicas) PromoteVolume(_ context.Context, c drivebay.ReplicationCall) 
 func TestTask(t *testing.T) {
 	ask := func(request string, answered string) *v1alpha1.Volume {
 		o := object(1, v1alpha1.VolumeMade, "")
-		o.Spec.Task = &v1alpha1.VolumeTask{Request: request, Do: v1alpha1.TaskPromote, Force: true}
+		o.Spec.Task = &v1alpha1.VolumeTask{Request: request, Do: v1alpha1.TaskPromote, Force: true, Until: metav1.Time{Time: time.Now().Add(time.Minute)}}
 		if answered != "" {
 			o.Status.Task = &v1alpha1.VolumeTaskAnswer{Request: answered}
 		}
@@ -79,5 +80,10 @@ func TestTask(t *testing.T) {
 	n.opt.ReplicationSecret = func() (string, error) { return "s", nil }
 	if out := n.runVolume(t.Context(), o, callTask); !errors.Is(out.err, drivebay.ErrNoSupport) {
 		t.Errorf("an unknown task: %v", out.err)
+	}
+	late := ask("1", "")
+	late.Spec.Task.Until = metav1.Time{Time: time.Now().Add(-time.Second)}
+	if out := n.runVolume(t.Context(), late, callTask); !errors.Is(out.err, drivebay.ErrTimeout) || len(e.got) != 3 {
+		t.Errorf("a task of a caller that has gone away: %v, %d calls", out.err, len(e.got))
 	}
 }
