@@ -140,15 +140,24 @@ func TestParseForeignLines(t *testing.T) {
 	}
 }
 
-// TestParseNoTable: what LVM calls active has a device, and that may have no table. The rows are those of TestLabLVMNoTable.
+// TestParseNoTable: what LVM calls active has a device, and that may have no table. The rows without one are those of TestLabLVMNoTable.
 func TestParseNoTable(t *testing.T) {
-	for attr, active := range map[string]bool{"-wi-a-----": true, "-wi-ao----": true, "-wi-s-----": true, "-wi-XX----": false, "-wi-i-----": false, "Vwi-XXtz--": false, "Vwi-d-tz--": false} {
-		r, err := Parse([]byte(`{"report":[{"vg":[{"vg_name":"a"}],"lv":[{"lv_uuid":"u","lv_name":"v","lv_active":"active","lv_attr":"` + attr + `"},{"lv_uuid":"w","lv_name":"w","lv_active":"","lv_attr":"-wi-------"}]}]}`))
+	for row, active := range map[string]bool{
+		`"lv_live_table":"live table present","lv_suspended":"","lv_attr":"-wi-a-----"`:                        true,
+		`"lv_live_table":"live table present","lv_suspended":"suspended","lv_attr":"-wi-XX----"`:               true, // LVM was killed before it resumed the volume
+		`"lv_live_table":"live table present","lv_suspended":"","lv_attr":"-wi-XX----"`:                        true, // the table is not what the metadata say
+		`"lv_live_table":"unknown","lv_suspended":"suspended"`:                                                 true,
+		`"lv_live_table":"unknown","lv_suspended":"unknown","lv_device_open":"open"`:                           true,
+		`"lv_suspended":"","lv_attr":"-wi-XX----"`:                                                             true, // it was not asked for
+		`"lv_live_table":"unknown","lv_suspended":"unknown","lv_device_open":"unknown","lv_attr":"Vwi-XXtz--"`: false,
+		`"lv_live_table":"","lv_suspended":"","lv_device_open":"","lv_attr":"-wi-i-----"`:                      false,
+	} {
+		r, err := Parse([]byte(`{"report":[{"vg":[{"vg_name":"a"}],"lv":[{"lv_uuid":"u","lv_name":"v","lv_active":"active",` + row + `},{"lv_uuid":"w","lv_name":"w","lv_active":"","lv_live_table":"unknown"}]}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if lv := r.LV("a", "v"); lv.Active != active || lv.NoTable == active {
-			t.Errorf("%s: active %v, no table %v", attr, lv.Active, lv.NoTable)
+			t.Errorf("%s: active %v, no table %v", row, lv.Active, lv.NoTable)
 		}
 		if lv := r.LV("a", "w"); lv.Active || lv.NoTable {
 			t.Errorf("inactive: %+v", lv)

@@ -14,7 +14,7 @@ const (
 	groupFields = "vg_uuid,vg_name,vg_size,vg_free,vg_extent_size,vg_free_count,vg_mda_free,vg_seqno,vg_systemid,vg_tags,vg_partial,vg_autoactivation,vg_exported"
 	pvFields    = "pv_uuid,pv_name,dev_size,pv_size,pv_free,pe_start,pv_missing,pv_allocatable,pv_duplicate,pv_in_use,pv_mda_count,pv_tags"
 	lvFields    = "lv_uuid,lv_name,lv_parent,lv_attr,lv_layout,lv_role,lv_size,origin,pool_lv,lv_tags,lv_path,lv_kernel_major,lv_kernel_minor," +
-		"lv_active,lv_suspended,lv_device_open,lv_permissions,lv_health_status,lv_when_full,data_percent,metadata_percent,copy_percent," +
+		"lv_active,lv_live_table,lv_suspended,lv_device_open,lv_permissions,lv_health_status,lv_when_full,data_percent,metadata_percent,copy_percent," +
 		"raid_sync_action,raid_mismatch_count,move_pv_uuid"
 	segmentFields = "lv_uuid,segtype,seg_start_pe,seg_size_pe,stripes,devices"
 	extentFields  = "pv_uuid,lv_uuid,pvseg_start,pvseg_size"
@@ -215,9 +215,10 @@ func (n *numbers) lv(r row) LV {
 		Sync: n.percent(r, "copy_percent"), SyncAction: string(r["raid_sync_action"]), Mismatches: n.size(r, "raid_mismatch_count"),
 		MovesFrom: string(r["move_pv_uuid"]),
 	}
-	// LVM 2.03.16 calls such a device active, and its state is (i)nactive table or unknown (tried; TestLabLVMNoTable).
-	if lv.NoTable = len(lv.Attr) > 4 && strings.ContainsRune("Xid", rune(lv.Attr[4])) && lv.Active; lv.NoTable {
-		lv.Active = false
+	// LVM 2.03.16 calls a device without a table active (TestLabLVMNoTable). One that is suspended has its table, and one whose
+	// table is not what the metadata say, which lv_attr shows as unknown as well (lib/metadata/lv.c).
+	if live, told := r["lv_live_table"]; told && lv.Active && live != "live table present" && !lv.Suspended && !lv.Open {
+		lv.Active, lv.NoTable = false, true
 	}
 	lv.Partial = lv.Health == "partial" || len(lv.Attr) > 8 && lv.Attr[8] == 'p'
 	return lv

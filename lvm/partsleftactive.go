@@ -2,7 +2,6 @@ package lvm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -55,27 +54,30 @@ func (g *Group) withoutTable() []string {
 
 // deactivateParts deactivates what an interrupted command left active in a group: parts, and devices without a table. LVM
 // refuses a part that is open. While a move is under way, deactivateParts does nothing: the parts
-// of the move are active on purpose.
+// of the move are active on purpose. A device without a table that stays is in the way of its own volume only, whose plan says so.
 func (s *System) deactivateParts(ctx context.Context, report *Report, group string, devices []string) (*Report, error) {
-	g := report.Group(group)
-	if g == nil || g.AnyMove() != nil {
-		return report, nil
-	}
-	for _, left := range []func(*Group) []string{(*Group).withoutTable, (*Group).partsLeftActive} {
-		names := left(g)
+	for _, of := range []struct {
+		left func(*Group) []string
+		stay bool // what cannot be deactivated stays
+	}{{(*Group).withoutTable, true}, {(*Group).partsLeftActive, false}} {
+		g := report.Group(group)
+		if g == nil || g.AnyMove() != nil {
+			return report, nil
+		}
+		names := of.left(g)
 		if len(names) == 0 {
 			continue
 		}
+		// Of a thin volume LVM removes the device, and fails: then it tries to remove that of the pool, which is in use.
 		err := s.change(ctx, devices, append([]string{"lvchange", "--activate", "n"}, names...))
-		after, unread := s.Read(ctx, devices)
-		if unread != nil {
-			return report, errors.Join(err, unread)
+		if err != nil && !of.stay {
+			return report, fmt.Errorf("deactivate parts that an interrupted command left active: %w", err)
+		}
+		after, err := s.Read(ctx, devices)
+		if err != nil {
+			return report, err
 		}
 		report = after
-		// Of a thin volume LVM removes the device, and fails: then it tries to remove that of the pool, which is in use.
-		if g = report.Group(group); g == nil || err != nil && len(left(g)) > 0 {
-			return report, fmt.Errorf("deactivate what an interrupted command left active: %w", err)
-		}
 	}
 	return report, nil
 }

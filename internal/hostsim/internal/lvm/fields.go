@@ -10,7 +10,7 @@ import (
 // lvFields returns the row of the report for a volume.
 func (c report) lvFields(v *lv) fields {
 	f := fields{"lv_uuid": v.uuid, "lv_name": v.name, "lv_parent": "", "lv_layout": "linear", "lv_role": v.role(), "lv_size": fmt.Sprint(v.size()), "origin": "", "pool_lv": "",
-		"lv_tags": strings.Join(v.tags, ","), "lv_path": "", "lv_kernel_major": "-1", "lv_kernel_minor": "-1", "lv_active": "", "lv_suspended": "unknown", "lv_device_open": "unknown",
+		"lv_tags": strings.Join(v.tags, ","), "lv_path": "", "lv_kernel_major": "-1", "lv_kernel_minor": "-1", "lv_active": "", "lv_live_table": "unknown", "lv_suspended": "unknown", "lv_device_open": "unknown",
 		"lv_permissions": v.permissions(), "lv_health_status": c.health(v), "lv_when_full": "", "data_percent": "", "metadata_percent": "", "copy_percent": "",
 		"raid_sync_action": "", "raid_mismatch_count": "", "move_pv_uuid": ""}
 	switch v.kind {
@@ -39,7 +39,7 @@ func (c report) lvFields(v *lv) fields {
 
 func (v *lv) activeFields(f fields) {
 	f["lv_kernel_major"], f["lv_kernel_minor"], _ = strings.Cut(v.dev.Num, ":")
-	f["lv_active"], f["lv_suspended"], f["lv_device_open"] = "active", "", ""
+	f["lv_active"], f["lv_live_table"], f["lv_suspended"], f["lv_device_open"] = "active", "live table present", "", ""
 	if v.dev.Handles > 0 || len(v.dev.Above) > 0 || v.dev.Mounted {
 		f["lv_device_open"] = "open"
 	}
@@ -171,7 +171,7 @@ func (x *relocation) fields() []fields {
 	g := x.from.group
 	row := func(uuid, name, parent, attr, layout, role string) fields {
 		return fields{"lv_uuid": uuid, "lv_name": name, "lv_parent": parent, "lv_attr": attr, "lv_layout": layout, "lv_role": role, "lv_size": fmt.Sprint(x.total * g.extent),
-			"origin": "", "pool_lv": "", "lv_tags": "", "lv_path": "", "lv_kernel_major": "-1", "lv_kernel_minor": "-1", "lv_active": "active", "lv_suspended": "",
+			"origin": "", "pool_lv": "", "lv_tags": "", "lv_path": "", "lv_kernel_major": "-1", "lv_kernel_minor": "-1", "lv_active": "active", "lv_live_table": "live table present", "lv_suspended": "",
 			"lv_device_open": "open", "lv_permissions": "writeable", "lv_health_status": "", "lv_when_full": "", "data_percent": "", "metadata_percent": "",
 			"copy_percent": "", "raid_sync_action": "", "raid_mismatch_count": "", "move_pv_uuid": ""}
 	}
