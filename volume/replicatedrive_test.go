@@ -415,3 +415,27 @@ func TestReplicationUsedWithoutDrive(t *testing.T) {
 		})
 	}
 }
+
+// TestReplicationGrowsWithoutDrive: what was asked to grow before the drive was gone has not grown, and grows when the drive is back.
+func TestReplicationGrowsWithoutDrive(t *testing.T) {
+	t.Parallel()
+	onReplica(t, "ext4 on a partition", func(a, b *stand, v drivebay.Volume) {
+		a.must(a.stage(v))
+		size := 2 * v.Size
+		for _, s := range []*stand{b, a} {
+			_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: size})
+			s.must(err)
+		}
+		a.inject(v.Location.Drives[0], "vanish")
+		time.Sleep(time.Minute)
+		_, err := a.e.ExpandNode(a.Context(), v.ID, staging(v), drivebay.SizeRange{}, nil)
+		a.refuses("grown without its drive", err, drivebay.ErrPending)
+		a.inject(v.Location.Drives[0], "return")
+		time.Sleep(2 * time.Minute)
+		got, err := a.e.ExpandNode(a.Context(), v.ID, staging(v), drivebay.SizeRange{}, nil)
+		if a.must(err); got != size {
+			a.Errorf("it has %d bytes, want %d", got, size)
+		}
+		bothReady("grown", v, a, b)
+	})
+}

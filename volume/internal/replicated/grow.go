@@ -94,7 +94,10 @@ func (e *Replicator) refuseWithoutRecord(ctx context.Context, v *drivebay.Volume
 // Grow moves the metadata to the end of the piece, and makes the device as large as the volume, which the peer's disk
 // has to allow.
 func (l *layer) Grow(ctx context.Context, _ device.Opening) error {
-	if l.Remote() { // the piece grows when it is there again
+	if is, remote := l.e.remote(l.v); remote {
+		if is.Size < drbd.DeviceFor(dataOf(l.v)) {
+			return fmt.Errorf("volume %s: %w: its drive is gone, and its device grows when the drive is back", l.v.ID, drivebay.ErrPending)
+		}
 		return nil
 	}
 	d, err := l.below.State()

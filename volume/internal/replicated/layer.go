@@ -8,7 +8,6 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/host"
-	"github.com/drivebay/drivebay/internal/replication"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 )
@@ -48,19 +47,10 @@ func (l *layer) attached() (mounttable.Device, error) {
 	return l.e.deviceOn(d, l.v)
 }
 
-// remote returns the DRBD device of a primary that works with the disk of its peer. Nothing in sysfs says whose device that is, so the kernel
-// is asked.
+// remote returns the DRBD device of a primary that works with the disk of its peer. Nothing in sysfs says whose device that is: it is
+// what the kernel said when it was asked last, because asking may wait for a disk of another volume.
 func (e *Devices) remote(v *drivebay.Volume) (mounttable.Device, bool) {
-	if v.Replication == nil || !v.Replication.Primary || !v.Replication.Behind { // known without a question
-		return mounttable.Device{}, false
-	}
-	k, err := e.loaded()
-	if err != nil {
-		return mounttable.Device{}, false
-	}
-	defer k.Close()
-	st, err := k.Status(e.Ctx, v.Replication.Minor)
-	if err != nil || st.Resource != resourceOf(v) || !(replication.View{Status: st}).Remote() {
+	if v.Replication == nil || !v.Replication.Primary || !v.Replication.Behind || !e.seen.isRemote(v.ID) {
 		return mounttable.Device{}, false
 	}
 	d, err := e.Device.Named(fmt.Sprintf("drbd%d", v.Replication.Minor))
@@ -112,6 +102,7 @@ func (l *layer) Stays() bool { _, err := l.attached(); return err == nil }
 func (e *Devices) attach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, below device.Stack) error {
 	r, name := v.Replication, resourceOf(v)
 	st, err := k.Status(ctx, r.Minor)
+	e.seen.works(v, st)
 	switch {
 	case err != nil && !errors.Is(err, drbd.ErrNotFound):
 		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))

@@ -24,6 +24,24 @@ type seen struct {
 	refused map[uint32]drivebay.ReplicationConflict // by minor: what the kernel's log said since the last connection; empty: that it began
 	past    map[string]replication.Info             // by volume
 	alone   map[string]time.Time                    // by volume: since when its connection has ended without a conflict, or when it was begun again
+	remote  map[string]bool                         // by volume: it works with the disk of its peer
+}
+
+// works remembers whether a volume works with the disk of its peer.
+func (s *seen) works(v *drivebay.Volume, st drbd.Status) {
+	s.Lock()
+	defer s.Unlock()
+	if s.remote == nil {
+		s.remote = map[string]bool{}
+	}
+	s.remote[v.ID] = st.Resource == resourceOf(v) && (replication.View{Status: st}).Remote()
+}
+
+// isRemote reports whether a volume worked with the disk of its peer when the kernel was asked last.
+func (s *seen) isRemote(id string) bool {
+	s.Lock()
+	defer s.Unlock()
+	return s.remote[id]
 }
 
 // hear remembers why the device of a minor refused its peer, or that the peer refused it, if nothing better is known.
@@ -112,6 +130,7 @@ func (s *seen) forget(v *drivebay.Volume) {
 	delete(s.refused, v.Replication.Minor)
 	delete(s.past, v.ID)
 	delete(s.alone, v.ID)
+	delete(s.remote, v.ID)
 }
 
 // Observer observes the replications of all volumes, and records what has to be known of them later.
@@ -212,6 +231,7 @@ func (e *Observer) ask(ctx context.Context, k drbd.Kernel, why error, v *driveba
 // see judges the state of a volume, and records what is to be known of it later: a conflict, and when both sides had the same
 // data. While they have, nothing is recorded.
 func (e *Observer) see(v *drivebay.Volume, st drbd.Status) drivebay.ReplicationInfo {
+	e.seen.works(v, st)
 	view := replication.View{Status: st, Conflict: e.seen.conflict(st, v.Replication.Conflict)}
 	verdict, why := replication.Judge(view)
 	now := e.seen.look(v, view, e.Machine.Now())
