@@ -19,7 +19,7 @@ import (
 // kubernetes-csi-addons chooses the one that it calls, and a task makes and deletes no object. The task of a
 // caller that goes away is taken back: a node that is down would do it hours later.
 func (c *Controller) do(ctx context.Context, id string, want v1alpha1.VolumeTask) (*v1alpha1.VolumeTaskAnswer, error) {
-	end, err := c.begin(id)
+	end, err := c.begin("task of " + id) // which blocks no other request
 	if err != nil {
 		return nil, err
 	}
@@ -28,30 +28,32 @@ func (c *Controller) do(ctx context.Context, id string, want v1alpha1.VolumeTask
 	defer cancel()
 	until, _ := ctx.Deadline()
 	want.Request, want.Until = rand.Text(), metav1.Time{Time: until}
+	answer, err := c.wait(ctx, id, want)
+	if err != nil && answer == nil {
+		c.takeBack(id, want.Request)
+	}
+	return answer, err
+}
+
+// wait gives a task to the node of a volume, and waits for the answer; nil: there was no answer to it.
+func (c *Controller) wait(ctx context.Context, id string, want v1alpha1.VolumeTask) (answer *v1alpha1.VolumeTaskAnswer, err error) {
 	for given := false; ; {
-		if !c.objects.isSynced() {
-			return nil, c.Listed()
-		}
-		o, changed := c.objects.get(id)
-		if o == nil {
-			return nil, c.Missing(id)
+		o, changed, err := c.objectOf(ctx, id, given)
+		if err != nil {
+			return nil, err
 		}
 		next, err := taskOn(o, want.Request, given)
 		if down := c.nodes.down(o.Spec.Node); next == stepWait && down != "" {
 			s := volumeStateOf(o)
-			next, err = stepFail, s.errorf(drivebay.ErrUnavailable, "%s", down)
+			return nil, s.errorf(drivebay.ErrUnavailable, "%s", down)
 		}
 		switch next {
 		case stepDone:
-			return o.Status.Task, nil
+			return o.Status.Task, err
 		case stepFail:
-			if a := o.Status.Task; a == nil || a.Request != want.Request {
-				c.takeBack(o, want.Request)
-			}
 			return nil, err
 		case stepRequest:
-			given, err = c.give(ctx, o, want)
-			if err != nil {
+			if given, err = c.give(ctx, o, want); err != nil {
 				return nil, err
 			}
 		case stepWait:
@@ -59,11 +61,33 @@ func (c *Controller) do(ctx context.Context, id string, want v1alpha1.VolumeTask
 			case <-changed:
 			case <-time.After(lookTime):
 			case <-ctx.Done():
-				c.takeBack(o, want.Request)
 				return nil, fmt.Errorf("volume %s: %w: node %s has not answered yet", id, ctx.Err(), o.Spec.Node)
 			}
 		}
 	}
+}
+
+// objectOf returns the object of a volume. That it has none is no answer while one may come back: the caller would take a volume
+// that is not there for one whose replication has ended.
+func (c *Controller) objectOf(ctx context.Context, id string, given bool) (*v1alpha1.Volume, <-chan struct{}, error) {
+	if !c.objects.isSynced() {
+		return nil, nil, fmt.Errorf("volume %s: %w: the volumes of the cluster are not listed yet", id, drivebay.ErrUnavailable)
+	}
+	o, changed := c.objects.get(id)
+	if o == nil && isID(id) { // the cache may be behind
+		if _, err := c.volumes.newest(ctx, id); err != nil {
+			return nil, nil, err
+		}
+		o, changed = c.objects.get(id)
+	}
+	if o != nil {
+		return o, changed, nil
+	}
+	err := c.Missing(id)
+	if why := c.nodes.silent(c.objects.lostAt(id)); isID(id) && (why != "" || given) {
+		err = fmt.Errorf("volume %s: %w: it has no object, and may exist: %s", id, drivebay.ErrUnavailable, cmp.Or(why, "its object was deleted"))
+	}
+	return nil, nil, err
 }
 
 // taskOn decides what is next for a task, which was given to the node before or was not.
@@ -71,10 +95,8 @@ func taskOn(o *v1alpha1.Volume, request string, given bool) (step, error) {
 	s := volumeStateOf(o)
 	a := o.Status.Task
 	switch {
-	case given && a != nil && a.Request == request && a.Error != nil:
-		return stepFail, translate.Error(a.Error)
 	case given && a != nil && a.Request == request:
-		return stepDone, nil
+		return stepDone, translate.Error(a.Error)
 	case s.Released:
 		return stepFail, s.errorf(drivebay.ErrPending, "it is being deleted")
 	case o.Status.Phase != v1alpha1.VolumeMade:
@@ -108,21 +130,22 @@ const (
 	takeBackTime = 5 * time.Second
 )
 
-// takeBack removes a task that its node has not answered from an object.
-func (c *Controller) takeBack(o *v1alpha1.Volume, request string) {
+// takeBack removes a task that its node has not answered, whether the request that gave it was answered or not.
+func (c *Controller) takeBack(id, request string) {
 	ctx, cancel := context.WithTimeout(context.Background(), takeBackTime)
 	defer cancel()
-	for o != nil && o.Spec.Task != nil && o.Spec.Task.Request == request {
+	for {
+		o, err := c.volumes.newest(ctx, id)
+		if err != nil || o == nil || o.Spec.Task == nil || o.Spec.Task.Request != request {
+			return // a node does not do it after its time
+		}
 		changed, err := c.opt.Objects.PatchExact(ctx, o, map[string]any{"task": nil}, client.ControllerOwner)
-		switch {
-		case err == nil:
+		if err == nil {
 			c.objects.put(changed)
 			return
-		case !apierrors.IsConflict(err):
-			c.opt.Log.Warn("a task for a node is not taken back", "op", "kube", "volume", o.Name, "node", o.Spec.Node, "err", err)
-			return
 		}
-		if o, err = c.volumes.newest(ctx, o.Name); err != nil {
+		if !apierrors.IsConflict(err) {
+			c.opt.Log.Warn("a task for a node is not taken back", "op", "kube", "volume", id, "node", o.Spec.Node, "err", err)
 			return
 		}
 	}

@@ -32,7 +32,7 @@ func TestTaskOn(t *testing.T) {
 		"given":                   {at(v1alpha1.VolumeMade, "", gave("1"), unanswered), true, stepWait, nil},
 		"the answer to another":   {at(v1alpha1.VolumeMade, "", gave("1"), answered("0", "Refused")), true, stepWait, nil},
 		"done":                    {at(v1alpha1.VolumeMade, "", gave("1"), answered("1", "")), true, stepDone, nil},
-		"refused":                 {at(v1alpha1.VolumeMade, "", gave("1"), answered("1", "Refused")), true, stepFail, drivebay.ErrRefused},
+		"refused":                 {at(v1alpha1.VolumeMade, "", gave("1"), answered("1", "Refused")), true, stepDone, drivebay.ErrRefused},
 		"done, then another":      {at(v1alpha1.VolumeMade, "", gave("2"), answered("1", "")), true, stepDone, nil},
 		"another took its place":  {at(v1alpha1.VolumeMade, "", gave("2")), true, stepFail, drivebay.ErrPending},
 		"taken back":              {at(v1alpha1.VolumeMade, ""), true, stepFail, drivebay.ErrPending},

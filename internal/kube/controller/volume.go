@@ -17,7 +17,7 @@ func (c *Controller) volumeRequests() requests[*v1alpha1.Volume] {
 	return requests[*v1alpha1.Volume]{c: c, api: c.opt.Objects, store: c.objects.store, kind: "volume", asked: translate.AskedOfVolume,
 		released: func(o *v1alpha1.Volume) *v1alpha1.Volume {
 			spec := *o.Spec.DeepCopy()
-			spec.Release, spec.Attempt = v1alpha1.ReleaseDelete, spec.Attempt+1
+			spec.Release, spec.Attempt, spec.Task = v1alpha1.ReleaseDelete, spec.Attempt+1, nil
 			return &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: client.Labels(spec.Node)}, Spec: spec}
 		}}
 }

@@ -65,6 +65,7 @@ type Node struct {
 	volumes   *part[*v1alpha1.Volume, *drivebay.VolumeView]
 	snapshots *part[*v1alpha1.Snapshot, *drivebay.VolumeSnapshot]
 	follow    []func(context.Context) // the objects
+	tasks     done
 }
 
 // New returns the part of a node.
@@ -87,7 +88,7 @@ func New(opt Options) *Node {
 
 func (n *Node) kindOfVolumes() kind[*v1alpha1.Volume, *drivebay.VolumeView] {
 	return kind[*v1alpha1.Volume, *drivebay.VolumeView]{
-		api: n.opt.Objects, asked: translate.AskedOfVolume, requested: requested, run: n.runVolume, shown: wants, abandoned: abandoned,
+		api: n.opt.Objects, asked: translate.AskedOfVolume, requested: requested, run: n.runVolume, room: make(chan struct{}, tasksAtOnce), shown: wants, abandoned: abandoned,
 		find: n.find, restore: n.restore,
 		answer: func(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Time) *v1alpha1.Volume {
 			return &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID}, Status: answer(o, v, out, now)}
@@ -280,7 +281,10 @@ func (n *Node) runVolume(ctx context.Context, o *v1alpha1.Volume, do call) (out 
 			out.err = n.opt.Engine.ForgetVolume(ctx, o.Name)
 		}
 	case callTask:
-		out.task, out.err = n.task(ctx, o)
+		out = n.tasks.once(o, func() outcome {
+			answer, err := n.task(ctx, o)
+			return outcome{did: do, task: answer, err: err}
+		})
 	case callExpand:
 		_, _, out.err = n.opt.Engine.ExpandVolume(ctx, o.Name, translate.SizeOf(o.Spec.Size))
 	}

@@ -41,6 +41,7 @@ type kind[P wanted, V comparable] struct {
 	shown     func(V) bool                           // whether that is to have an object
 	requested func(P, V) call                        // the call that an object requests
 	run       func(context.Context, P, call) outcome // calls the engine
+	room      chan struct{}                          // one place for each task that is done at once
 	restore   func(P, V) (V, error)                  // gives the engine what it lost and the object has
 	answer    func(P, V, outcome, time.Time) P       // the object with its status after a look at the engine, and after the call if there was one
 	urgency   func(was, want P) urgency              // how soon a status has to be written in place of another
@@ -77,6 +78,10 @@ const (
 	// callTime is how long a call of the engine may take before the node looks at the object again. The
 	// engine continues its work after that, and the next call finds it.
 	callTime = time.Minute
+	// tasksAtOnce is how many tasks are done at once: a cluster can ask for the space of all volumes at one moment, and the other
+	// workers are for what pods wait for.
+	tasksAtOnce = 4
+	taskRetry   = time.Second // until a task asks for a place again
 	// gatherTime is how long changes of a volume are gathered before they are written: a volume that is staged is
 	// published a moment later.
 	gatherTime = 500 * time.Millisecond
@@ -216,7 +221,17 @@ func (p *part[P, V]) call(ctx context.Context, o P, do call) (after time.Duratio
 			return 0, nil
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, callTime)
+	limit := callTime
+	if do == callTask {
+		limit = taskTime
+		select {
+		case p.room <- struct{}{}:
+			defer func() { <-p.room }()
+		default:
+			return taskRetry, nil
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
 	out := p.run(limited, o, do)
 	failed := out.err
 	cancel()

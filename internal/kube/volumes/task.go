@@ -3,6 +3,7 @@ package volumes
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -16,12 +17,43 @@ func hasTask(o *v1alpha1.Volume) bool {
 	return o.Spec.Task != nil && (o.Status.Task == nil || o.Status.Task.Request != o.Spec.Task.Request)
 }
 
+// taskTime is how long a task may take, if its caller waits that long.
+const taskTime = 3 * time.Minute
+
+// done remembers what the last task of each volume has come to, until the API server has the answer: a status that could not be written
+// does not make the node do the task again.
+type done struct {
+	mu   sync.Mutex
+	last map[string]outcome // by volume
+}
+
+// once does a task unless it was done.
+func (d *done) once(o *v1alpha1.Volume, do func() outcome) outcome {
+	d.mu.Lock()
+	was, known := d.last[o.Name]
+	d.mu.Unlock()
+	if known && was.task.Request == o.Spec.Task.Request {
+		return was
+	}
+	is := do()
+	is.task.Request = o.Spec.Task.Request
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.last == nil {
+		d.last = map[string]outcome{}
+	}
+	d.last[o.Name] = is
+	return is
+}
+
 // task does what spec.task requests.
 func (n *Node) task(ctx context.Context, o *v1alpha1.Volume) (answer v1alpha1.VolumeTaskAnswer, err error) {
 	t, e := o.Spec.Task, n.opt.Engine
 	if now := time.Now(); now.After(t.Until.Time) {
 		return answer, fmt.Errorf("task %s: %w: its caller waited until %v, and it is %v on node %s", t.Do, drivebay.ErrTimeout, t.Until.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), n.opt.Name)
 	}
+	ctx, cancel := context.WithDeadline(ctx, t.Until.Time)
+	defer cancel()
 	switch t.Do {
 	case v1alpha1.TaskReclaimSpace:
 		var done drivebay.Reclaimed
@@ -81,7 +113,7 @@ func setTask(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, out outcome) {
 	case o.Spec.Task == nil:
 		s.Task = nil
 	case out.did == callTask:
-		out.task.Request, out.task.Error = o.Spec.Task.Request, translate.ErrorOf(out.err)
+		out.task.Error = translate.ErrorOf(out.err)
 		s.Task = &out.task
 	}
 }

@@ -54,10 +54,12 @@ func TestTask(t *testing.T) {
 	o := ask("1", "")
 	for _, err := range []error{nil, drivebay.ErrUnavailable, drivebay.ErrRefused} {
 		e.err = err
+		o.Spec.Task.Request += "1"
+		n.runVolume(t.Context(), o, callTask)
 		out := n.runVolume(t.Context(), o, callTask)
 		out.listed = true
 		s := answer(o, v, out, time.Unix(1000, 0))
-		if s.Task == nil || s.Task.Request != "1" || (s.Task.Error == nil) != (err == nil) || s.Error != nil || s.Phase != v1alpha1.VolumeMade {
+		if s.Task == nil || s.Task.Request != o.Spec.Task.Request || (s.Task.Error == nil) != (err == nil) || s.Error != nil || s.Phase != v1alpha1.VolumeMade {
 			t.Errorf("%v: %+v, error %v, %v", err, s.Task, s.Error, s.Phase)
 		}
 		done := o.DeepCopy()
@@ -73,15 +75,16 @@ func TestTask(t *testing.T) {
 		t.Errorf("%+v", e.got)
 	}
 	n.opt.ReplicationSecret = nil
+	o.Spec.Task.Request = "no secret"
 	if out := n.runVolume(t.Context(), o, callTask); !errors.Is(out.err, drivebay.ErrRefused) || len(e.got) != 3 {
 		t.Errorf("without a secret: %v", out.err)
 	}
-	o.Spec.Task.Do = "SomethingNew"
+	o.Spec.Task.Do, o.Spec.Task.Request = "SomethingNew", "new"
 	n.opt.ReplicationSecret = func() (string, error) { return "s", nil }
 	if out := n.runVolume(t.Context(), o, callTask); !errors.Is(out.err, drivebay.ErrNoSupport) {
 		t.Errorf("an unknown task: %v", out.err)
 	}
-	late := ask("1", "")
+	late := ask("late", "")
 	late.Spec.Task.Until = metav1.Time{Time: time.Now().Add(-time.Second)}
 	if out := n.runVolume(t.Context(), late, callTask); !errors.Is(out.err, drivebay.ErrTimeout) || len(e.got) != 3 {
 		t.Errorf("a task of a caller that has gone away: %v, %d calls", out.err, len(e.got))
