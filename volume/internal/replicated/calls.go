@@ -199,7 +199,9 @@ func (e *Replicator) Promote(ctx context.Context, v drivebay.Volume, force bool,
 			return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
 		}
 	}
-	if err := e.change(&v, func(r *drivebay.Replication) { r.Primary, r.HoldsData, r.Behind = true, true, r.Behind && (!force || plan == replication.Nothing) }); err != nil {
+	if err := e.change(&v, func(r *drivebay.Replication) {
+		r.Primary, r.HoldsData, r.Behind = true, true, r.Behind && (!force || plan == replication.Nothing)
+	}); err != nil {
 		return err
 	}
 	if st, err := k.Status(ctx, v.Replication.Minor); err != nil || st.State.Disk > drbd.Failed { // without a disk it was identified before
