@@ -125,7 +125,7 @@ func (c *Controller) give(ctx context.Context, o *v1alpha1.Volume, t v1alpha1.Vo
 }
 
 const (
-	// taskTime is the longest wait for an answer. A node gives a call of its engine a minute.
+	// taskTime is the longest wait for an answer, and how long a node lets a task take.
 	taskTime     = 3 * time.Minute
 	takeBackTime = 5 * time.Second
 )
