@@ -439,3 +439,21 @@ func TestReplicationGrowsWithoutDrive(t *testing.T) {
 		bothReady("grown", v, a, b)
 	})
 }
+
+// TestReplicationForgottenWithoutDRBD: a volume whose drive is gone is given up where the kernel has no DRBD 8.4 any more.
+func TestReplicationForgottenWithoutDRBD(t *testing.T) {
+	t.Parallel()
+	for _, why := range []error{drbd.ErrUnavailable, drbd.ErrOtherVersion} {
+		onReplica(t, "ext4 on a partition", func(a, b *stand, v drivebay.Volume) {
+			b.stop()
+			b.stop = nil
+			b.sim.PowerCut()
+			b.sim.NextBoot()
+			b.opt.DRBD = func() (drbd.Kernel, error) { return nil, fmt.Errorf("drbd: %w", why) }
+			b.inject(v.Location.Drives[0], "vanish")
+			b.start()
+			time.Sleep(time.Minute)
+			b.must(b.e.ForgetVolume(b.Context(), v.ID))
+		})
+	}
+}

@@ -61,7 +61,7 @@ func (c *Client) open() error {
 	case err != nil:
 		return fmt.Errorf("drbd: find the netlink family: %w", err)
 	case version != apiVersion:
-		return fmt.Errorf("drbd: the kernel's DRBD has API version %d: only version 8.4 of DRBD is supported, whose API version is %d", version, apiVersion)
+		return fmt.Errorf("drbd: the kernel's DRBD has API version %d, not %d: %w", version, apiVersion, ErrOtherVersion)
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 var (
 	// ErrUnavailable: the kernel has no DRBD, or its module is not loaded.
 	ErrUnavailable = errors.New("the kernel module drbd is not loaded")
+	// ErrOtherVersion: the kernel's DRBD is not 8.4, and has no device of ours.
+	ErrOtherVersion = errors.New("only version 8.4 of DRBD is supported")
 	// ErrTwoPrimaries: the peer is primary.
 	ErrTwoPrimaries = errors.New("the peer is primary")
 	// ErrNotUpToDate: no side has data that DRBD knows to be current.

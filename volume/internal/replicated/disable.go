@@ -117,7 +117,7 @@ func (e *Devices) Drop(ctx context.Context, v drivebay.Volume) error {
 		return nil
 	}
 	k, err := e.loaded()
-	if errors.Is(err, drbd.ErrUnavailable) || errors.Is(err, drivebay.ErrNoSupport) {
+	if errors.Is(err, drbd.ErrUnavailable) || errors.Is(err, drbd.ErrOtherVersion) || errors.Is(err, drivebay.ErrNoSupport) {
 		return nil // then there is no device
 	}
 	if err != nil {
