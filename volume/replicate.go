@@ -102,23 +102,24 @@ func (e replicationCalls) ReplicationView(ctx context.Context, id string) (view 
 func (e *Engine) resumeReplication(first bool) {
 	older := func(v *drivebay.Volume) bool { return v.Replication == nil && e.partitions.Marked(v) }
 	for _, r := range e.ledger.All() {
-		again, is := e.drbd.Restore, (*drivebay.Volume).Replicates
+		again, is, working := e.drbd.Restore, (*drivebay.Volume).Replicates, r.Work != nil
+		gone := func(v *drivebay.Volume) bool { return v.Replicates() && e.drbd.Gone(v) }
 		switch v := &r.Volume; {
-		case r.Work != nil:
+		case e.env.Opt.DRBD != nil && gone(v): // its work waits for the drive
+			again, is = e.drbd.LetGo, gone
+		case working:
 			continue
 		case older(v):
 			again, is = e.drbd.Correct, older
 		case e.env.Opt.DRBD == nil || !v.Replicates():
 			continue
-		case e.drbd.Gone(v):
-			again, is = e.drbd.LetGo, func(v *drivebay.Volume) bool { return v.Replicates() && e.drbd.Gone(v) }
 		case !(first && e.env.Opt.ReplicationSecret != nil) && e.device.StaysOpen(v), !first && replicated.OnBadDrive(v, e.env.Drives.Snapshot().Drives):
 			continue
 		}
 		id := r.Volume.ID
 		e.provision.ResumeWork(first, id, again, func() bool {
 			r, err := e.ledger.Record(id)
-			return err == nil && r.Work == nil && is(&r.Volume)
+			return err == nil && (r.Work != nil) == working && is(&r.Volume)
 		})
 	}
 }

@@ -457,3 +457,28 @@ func TestReplicationForgottenWithoutDRBD(t *testing.T) {
 		})
 	}
 }
+
+// TestReplicationInterruptedGrowthAndDriveGone: work that waits for a drive does not keep the kernel from losing it.
+func TestReplicationInterruptedGrowthAndDriveGone(t *testing.T) {
+	t.Parallel()
+	k := &killer{}
+	onTwoSites(t, volume.Options{After: k.step}, func(a, b *stand, _ func(bool)) {
+		v := replicated(a, b, requests()["ext4 on a partition"])
+		k.arm(1)
+		if _, _, err := b.e.ExpandVolume(b.Context(), v.ID, drivebay.SizeRange{Required: 2 * v.Size}); !errors.Is(err, errKilled) {
+			b.Fatalf("its growth is not cut short: %v", err)
+		}
+		k.arm(0)
+		b.inject(v.Location.Drives[0], "vanish")
+		b.start()
+		time.Sleep(time.Minute)
+		if b.record(v).Work == nil {
+			b.Fatal("no work is recorded")
+		}
+		for _, s := range []*stand{a, b} {
+			if info, err := s.e.ReplicationInfo(s.Context(), v.ID); err != nil || info.Status != drivebay.ReplicationDegraded {
+				s.Errorf("the drive of a side is gone: %+v, %v", info, err)
+			}
+		}
+	})
+}
