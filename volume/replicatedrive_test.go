@@ -330,17 +330,22 @@ func TestReplicationMoveTargetGone(t *testing.T) {
 // TestReplicationReplugged: a drive that is pulled and put back between two listings is attached again as the device that it is now.
 func TestReplicationReplugged(t *testing.T) {
 	t.Parallel()
-	onReplica(t, "ext4 on a partition", func(a, b *stand, v drivebay.Volume) {
-		b.inject(v.Location.Drives[0], "vanish")
-		b.inject(v.Location.Drives[0], "return")
-		time.Sleep(2 * time.Minute)
-		bothReady("replugged", v, a, b)
-		a.makeFile(v, "after")
-		a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
-		time.Sleep(time.Second)
-		b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
-		b.hasFiles(v, "", "before", "after")
-	})
+	for _, name := range []string{"ext4 on a partition", "xfs on linear", "ext4 on thin"} {
+		t.Run(name, func(t *testing.T) {
+			onReplica(t, name, func(a, b *stand, v drivebay.Volume) {
+				drive := b.of(v).Location.Drives[0]
+				b.inject(drive, "vanish")
+				b.inject(drive, "return")
+				time.Sleep(2 * time.Minute)
+				bothReady("replugged", v, a, b)
+				a.makeFile(v, "after")
+				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
+				time.Sleep(time.Second)
+				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+				b.hasFiles(v, "", "before", "after")
+			})
+		})
+	}
 }
 
 // TestReplicationRepluggedAlone: a primary without its peer keeps the disk that it has, and can be asked for its state.

@@ -45,6 +45,35 @@ func TestLabLongReplicationDrive(t *testing.T) {
 	p.b.unstage("data")
 }
 
+// TestLabLongReplicationReplugged: the drive of the secondary is pulled and put back at once, below a partition and below a logical volume. It gets
+// what was written meanwhile, and the sites can change their roles.
+func TestLabLongReplicationReplugged(t *testing.T) {
+	t.Parallel()
+	for _, backing := range []string{"partition", "lvm"} {
+		t.Run(backing, func(t *testing.T) {
+			p := newReplicaPair(t)
+			p.backing = backing
+			p.enable("data", 7800, "C")
+			p.a.stage("data")
+			p.a.write()
+			p.b.Must(p.b.Unplug(t.Context(), "DATA2"))
+			p.b.Must(p.b.Replug(t.Context(), "DATA2"))
+			p.goesOn("the drive of the secondary is replugged")
+			time.Sleep(20 * time.Second) // the daemon sees the drive that it is now
+			p.readyAgain("its drive was replugged")
+			written := p.a.enough()
+			p.a.unstage("data")
+			p.a.do("replication demote data --secret-file %s", runbookSecret)
+			p.b.do("replication promote data --secret-file %s", runbookSecret)
+			p.b.stage("data")
+			if have := p.b.records(); have != written {
+				t.Errorf("%d records on the other side, %d were written", have, written)
+			}
+			p.b.unstage("data")
+		})
+	}
+}
+
 // pull takes the drive of a site out under the writer.
 func (p *replicaPair) pull(s *replicaSite) {
 	p.Helper()

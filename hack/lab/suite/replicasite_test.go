@@ -158,13 +158,14 @@ func (s *replicaSite) records() int {
 // replicaPair is two sites, and the network between them.
 type replicaPair struct {
 	*testing.T
-	cable *machine.Link
-	a, b  *replicaSite
+	cable   *machine.Link
+	a, b    *replicaSite
+	backing string // of the volumes
 }
 
 func newReplicaPair(t *testing.T) *replicaPair {
 	cable := machine.NewLink()
-	return &replicaPair{t, cable, newReplicaSite(t, cable, 1), newReplicaSite(t, cable, 2)}
+	return &replicaPair{t, cable, newReplicaSite(t, cable, 1), newReplicaSite(t, cable, 2), "partition"}
 }
 
 // enable makes a volume on both sites, and replicates it from a to b.
@@ -177,7 +178,7 @@ func (p *replicaPair) enable(name string, port int, protocol string) {
 func (p *replicaPair) enableOf(network, name string, port int, protocol string, mib int) {
 	p.Helper()
 	for i, s := range []*replicaSite{p.a, p.b} {
-		s.do("volume create %s --size %dMiB", name, mib)
+		s.do("volume create %s --size %dMiB --backing %s", name, mib, p.backing)
 		role := []string{"source", "target --yes"}[i]
 		s.do("replication enable %s --role %s --local %s.%d:%d --peer %[3]s.%[6]d:%[5]d --protocol %[7]s --secret-file %[8]s", name, role, network, s.number, port, 3-s.number, protocol, runbookSecret)
 	}

@@ -23,7 +23,7 @@ func TestLabLongReplicationSpeed(t *testing.T) {
 	cable := machine.NewLink()
 	a, b := newSpeedSite(t, cable, 1), newSpeedSite(t, cable, 2)
 
-	p := &replicaPair{t, cable, a, b}
+	p := &replicaPair{t, cable, a, b, "partition"}
 	p.enableOf("10.77.0", "data", 7800, "C", speedBytes>>20)
 	a.byHand(2)
 	b.byHand(1)

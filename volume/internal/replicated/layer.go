@@ -129,10 +129,14 @@ func (e *Devices) attach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume,
 	return nil
 }
 
-// replugged reports whether DRBD has a partition or drive that is gone, while the piece of the volume is here as another device.
+// replugged reports whether DRBD has a device that is gone, while the piece of the volume is here as another device. A logical volume leads to the
+// drives that it was activated on: it is activated again once DRBD has closed it.
 func (e *Devices) replugged(v *drivebay.Volume, below device.Stack) bool {
-	if v.Location.OnLVM() || e.stands(v) {
+	if e.stands(v) {
 		return false
+	}
+	if v.Location.OnLVM() {
+		return !e.Gone(v)
 	}
 	d, err := below.State()
 	if err == nil {
