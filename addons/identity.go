@@ -76,7 +76,7 @@ func reclaimOf(kind identity.Capability_ReclaimSpace_Type) *identity.Capability 
 // while the machine lacks something that only an administrator can provide. It waits for
 // no drive.
 func (i *identityServer) Probe(ctx context.Context, _ *identity.ProbeRequest) (*identity.ProbeResponse, error) {
-	if c := i.opt.Cluster; c != nil { // its sidecar reads the capabilities once: the nodes have to have reported
+	if c := i.opt.Cluster; c != nil { // before, it would not know what the nodes can do
 		return &identity.ProbeResponse{Ready: wrapperspb.Bool(c.Listed() == nil)}, nil
 	}
 	missing := append(i.engine.Unready(), rpc.Lacking(i.opt.Volumes)...)

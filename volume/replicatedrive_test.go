@@ -43,6 +43,14 @@ func bothReady(when string, v drivebay.Volume, sites ...*stand) {
 	}
 }
 
+// failOver makes the other site primary.
+func failOver(from, to *stand, v drivebay.Volume) {
+	from.Helper()
+	from.must(from.e.DemoteVolume(from.Context(), replicationOf(v)))
+	time.Sleep(time.Second)
+	to.must(to.e.PromoteVolume(to.Context(), replicationOf(v)))
+}
+
 // TestReplicationDriveBack: a drive that is gone for a while is detached, so that no side counts it as a copy. When it is back it gets what
 // was written meanwhile.
 func TestReplicationDriveBack(t *testing.T) {
@@ -65,9 +73,7 @@ func TestReplicationDriveBack(t *testing.T) {
 				b.inject(v.Location.Drives[0], "return")
 				time.Sleep(2 * time.Minute)
 				bothReady("the drive is back", v, a, b)
-				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
-				time.Sleep(time.Second)
-				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+				failOver(a, b, v)
 				b.hasFiles(v, "", "before", "alone")
 			})
 		})
@@ -88,9 +94,7 @@ func TestReplicationDriveGone(t *testing.T) {
 			lost.inject(was.Location.Drives[0], "vanish")
 			time.Sleep(time.Minute)
 			if primary {
-				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
-				time.Sleep(time.Second)
-				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+				failOver(a, b, v)
 			}
 			kept.makeFile(v, "alone")
 			if err := lost.e.DeleteVolume(lost.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) {
@@ -108,9 +112,7 @@ func TestReplicationDriveGone(t *testing.T) {
 			if now := lost.of(v).Location; now.Partition != is.Location.Partition {
 				lost.Errorf("the volume is at %+v, was made again at %+v", now, is.Location)
 			}
-			kept.must(kept.e.DemoteVolume(kept.Context(), replicationOf(v)))
-			time.Sleep(time.Second)
-			lost.must(lost.e.PromoteVolume(lost.Context(), replicationOf(v)))
+			failOver(kept, lost, v)
 			lost.hasFiles(v, "", "before", "alone")
 		})
 	}
@@ -153,9 +155,7 @@ func TestReplicationEvacuated(t *testing.T) {
 				a.makeFile(v, "moved")
 				time.Sleep(time.Minute)
 				bothReady("moved", v, a, b)
-				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
-				time.Sleep(time.Second)
-				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+				failOver(a, b, v)
 				b.hasFiles(v, "", "before", "moved")
 			})
 		})
@@ -339,9 +339,7 @@ func TestReplicationReplugged(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				bothReady("replugged", v, a, b)
 				a.makeFile(v, "after")
-				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
-				time.Sleep(time.Second)
-				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+				failOver(a, b, v)
 				b.hasFiles(v, "", "before", "after")
 			})
 		})
@@ -412,9 +410,7 @@ func TestReplicationUsedWithoutDrive(t *testing.T) {
 				a.must(a.unpublish(v, "third"), a.unstage(v))
 				bothReady("the drive is back", v, a, b)
 				a.hasFiles(v, "", "before", "alone")
-				a.must(a.e.DemoteVolume(a.Context(), replicationOf(v)))
-				time.Sleep(time.Second)
-				b.must(b.e.PromoteVolume(b.Context(), replicationOf(v)))
+				failOver(a, b, v)
 				b.hasFiles(v, "", "before", "alone")
 			})
 		})

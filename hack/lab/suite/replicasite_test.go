@@ -187,6 +187,19 @@ func (p *replicaPair) enableOf(network, name string, port int, protocol string, 
 	}
 }
 
+// failsOver ends the writer on a, fails over, and wants all records on b, which stays staged.
+func (p *replicaPair) failsOver() {
+	p.Helper()
+	written := p.a.enough()
+	p.a.unstage("data")
+	p.a.do("replication demote data --secret-file %s", runbookSecret)
+	p.b.do("replication promote data --secret-file %s", runbookSecret)
+	p.b.stage("data")
+	if have := p.b.records(); have != written {
+		p.Errorf("%d records on the other side, %d were written", have, written)
+	}
+}
+
 // goesOn wants the writer to write within a time, and logs how long it stood still.
 func (p *replicaPair) goesOn(after string) {
 	p.Helper()

@@ -65,7 +65,6 @@ type Node struct {
 	volumes   *part[*v1alpha1.Volume, *drivebay.VolumeView]
 	snapshots *part[*v1alpha1.Snapshot, *drivebay.VolumeSnapshot]
 	follow    []func(context.Context) // the objects
-	tasks     done
 }
 
 // New returns the part of a node.
@@ -281,10 +280,7 @@ func (n *Node) runVolume(ctx context.Context, o *v1alpha1.Volume, do call) (out 
 			out.err = n.opt.Engine.ForgetVolume(ctx, o.Name)
 		}
 	case callTask:
-		out = n.tasks.once(o, func() outcome {
-			answer, err := n.task(ctx, o)
-			return outcome{did: do, task: answer, err: err}
-		})
+		out = n.taskOnce(ctx, o)
 	case callExpand:
 		_, _, out.err = n.opt.Engine.ExpandVolume(ctx, o.Name, translate.SizeOf(o.Spec.Size))
 	}

@@ -99,8 +99,9 @@ type memory[P wanted] struct {
 	pace   pace.Pace
 	// sent is an object whose status the API server stored differently, as got: its schema is older than this daemon.
 	sent, got P
-	deleted   bool   // the engine had the volume in removal, and then no more
-	foreign   string // the node that has the object; reported once
+	task      outcome // of the last task
+	deleted   bool    // the engine had the volume in removal, and then no more
+	foreign   string  // the node that has the object; reported once
 }
 
 // start starts the workers.

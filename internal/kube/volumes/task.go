@@ -3,7 +3,6 @@ package volumes
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -20,29 +19,15 @@ func hasTask(o *v1alpha1.Volume) bool {
 // taskTime is how long a task may take, if its caller waits that long.
 const taskTime = 3 * time.Minute
 
-// done remembers what the last task of each volume has come to, until the API server has the answer: a status that could not be written
-// does not make the node do the task again.
-type done struct {
-	mu   sync.Mutex
-	last map[string]outcome // by volume
-}
-
-// once does a task unless it was done.
-func (d *done) once(o *v1alpha1.Volume, do func() outcome) outcome {
-	d.mu.Lock()
-	was, known := d.last[o.Name]
-	d.mu.Unlock()
-	if known && was.task.Request == o.Spec.Task.Request {
+// taskOnce does what spec.task requests, unless it was done and the answer could not be written.
+func (n *Node) taskOnce(ctx context.Context, o *v1alpha1.Volume) outcome {
+	if was := n.volumes.memoryOf(o.Name).task; was.task.Request == o.Spec.Task.Request {
 		return was
 	}
-	is := do()
+	is := outcome{did: callTask}
+	is.task, is.err = n.task(ctx, o)
 	is.task.Request = o.Spec.Task.Request
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.last == nil {
-		d.last = map[string]outcome{}
-	}
-	d.last[o.Name] = is
+	n.volumes.remember(o.Name, func(m *memory[*v1alpha1.Volume]) { m.task = is })
 	return is
 }
 

@@ -51,6 +51,7 @@ func TestTask(t *testing.T) {
 
 	e := &replicas{}
 	n := &Node{opt: Options{Name: "n", Engine: e, ReplicationSecret: func() (string, error) { return "s", nil }}}
+	n.volumes = newPart(&n.opt, n.kindOfVolumes())
 	o := ask("1", "")
 	for _, err := range []error{nil, drivebay.ErrUnavailable, drivebay.ErrRefused} {
 		e.err = err

@@ -60,7 +60,7 @@ func (r *resource) loseDisk(p *resource) {
 		r.detach()
 		return
 	}
-	if primary := r.role == api.RolePrimary; primary && p.disk == api.UpToDate {
+	if r.role == api.RolePrimary && p.disk == api.UpToDate {
 		r.remote = newRemote(p.below, r.bytes)
 		if p.uuids[1] == 0 {
 			p.generation()
