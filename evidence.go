@@ -247,12 +247,11 @@ type Kernel struct {
 }
 
 // GivenUp reports whether the kernel has stopped sending requests to the drive.
-func (k *Kernel) GivenUp() bool {
-	switch k.State {
-	case "offline", "transport-offline", "dead":
-		return true
-	}
-	return k.NoSize()
+func (k *Kernel) GivenUp() bool { return k.Dead() || k.NoSize() }
+
+// Dead reports whether the kernel has given up the drive itself: a drive without a medium has no size either.
+func (k *Kernel) Dead() bool {
+	return k.State == "offline" || k.State == "transport-offline" || k.State == "dead"
 }
 
 // NoSize reports whether the kernel holds the device at 0 bytes, and not only for the

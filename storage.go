@@ -1,6 +1,9 @@
 package drivebay
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // StorageFinding is a condition of a machine's storage that concerns more than one
 // volume: a scheduler should know it before it places a pod there.
@@ -16,6 +19,7 @@ const (
 	StorageDiskDegrading = "DiskDegrading"
 	StorageDiskRemoved   = "DiskRemoved"
 	StorageDiskUnknown   = "HealthUnknown"
+	StorageConfigError   = "ConfigError"
 	StorageNotObserved   = "StorageNotObserved"
 )
 
@@ -42,7 +46,7 @@ func StorageFindings(s *Snapshot) []StorageFinding {
 			byReason[reason] = append(byReason[reason], d.person())
 		}
 	}
-	for _, reason := range []string{StorageDiskRemoved, StorageDiskFailure, StorageDiskDegrading, StorageDiskUnknown} {
+	for _, reason := range []string{StorageDiskRemoved, StorageDiskFailure, StorageConfigError, StorageDiskDegrading, StorageDiskUnknown} {
 		if names := byReason[reason]; len(names) > 0 {
 			out = append(out, StorageFinding{Unreachable: reason == StorageDiskRemoved && gone == claimed, Reason: reason,
 				Message: message(fmt.Sprintf("%d of %d drives %s: ", len(names), claimed, storageWords[reason]), names)})
@@ -52,21 +56,32 @@ func StorageFindings(s *Snapshot) []StorageFinding {
 }
 
 // storageWords holds the text of each reason for a message.
-var storageWords = map[string]string{StorageDiskRemoved: "absent", StorageDiskFailure: "BAD", StorageDiskDegrading: "SUSPECT", StorageDiskUnknown: "of unknown health"}
+var storageWords = map[string]string{StorageDiskRemoved: "absent", StorageDiskFailure: "BAD", StorageDiskDegrading: "SUSPECT", StorageDiskUnknown: "of unknown health",
+	StorageConfigError: "not written to"}
 
 func (d *Drive) storageReason() string {
 	if d.Status == StatusOffline {
 		return StorageDiskRemoved
 	}
-	switch d.Health {
-	case HealthBad:
+	switch {
+	case d.Health == HealthBad:
 		return StorageDiskFailure
-	case HealthSuspect:
+	case d.notWritten() != "":
+		return StorageConfigError
+	case d.Health == HealthSuspect:
 		return StorageDiskDegrading
-	case HealthUnknown:
+	case d.Health == HealthUnknown:
 		return StorageDiskUnknown
 	}
 	return ""
+}
+
+// notWritten returns why a drive that is here takes no writes, "" if it does. Its health does not show that, the volumes on it do.
+func (d *Drive) notWritten() string {
+	if d.ReadOnly {
+		return "it is write-protected"
+	}
+	return cmp.Or(d.Copy, d.IdentityIssue, d.SizeIssue)
 }
 
 // person describes a drive for an operator at the machine, with its worst finding.
@@ -77,6 +92,9 @@ func (d *Drive) person() string {
 	}
 	if d.Slot.Bay != "" {
 		text += " in bay " + d.Slot.Bay
+	}
+	if why := d.notWritten(); why != "" {
+		return text + ": " + why
 	}
 	if len(d.Findings) > 0 {
 		text += ": " + d.Findings[0].Text

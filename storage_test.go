@@ -13,6 +13,8 @@ func TestStorageFindings(t *testing.T) {
 	drive := func(name string, h drivebay.Health, s drivebay.Status) drivebay.Drive {
 		return drivebay.Drive{Name: name, Health: h, Status: s, Claim: &drivebay.Claim{}}
 	}
+	protected, copied := drive("a", drivebay.HealthGood, drivebay.StatusOnline), drive("b", drivebay.HealthSuspect, drivebay.StatusOnline)
+	protected.ReadOnly, copied.Copy = true, "it is a copy of drive c"
 	online, offline := drivebay.StatusOnline, drivebay.StatusOffline
 	for _, c := range []struct {
 		name string
@@ -25,6 +27,8 @@ func TestStorageFindings(t *testing.T) {
 		{"not judged", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthUnknown, online)}}, "HealthUnknown"},
 		{"one of two gone", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthBad, offline), drive("b", drivebay.HealthGood, online)}}, "DiskRemoved"},
 		{"all gone", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthGood, offline), drive("b", drivebay.HealthGood, offline)}}, "!DiskRemoved"},
+		{"write-protected", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{protected, drive("b", drivebay.HealthGood, online)}}, "ConfigError"},
+		{"a copy", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{copied}}, "ConfigError"},
 		{"of each kind", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthBad, online), drive("b", drivebay.HealthSuspect, online), drive("c", drivebay.HealthBad, online)}}, "DiskFailure DiskDegrading"},
 	} {
 		var got []string

@@ -50,7 +50,7 @@ type Class struct {
 	Backing    Backing // never empty
 	Wipe       Wipe    // never empty
 	Encryption string  // "" or EncryptionLUKS2
-	FSType     string  // never empty
+	FSType     string  // empty only where the capacity for block volumes is asked
 }
 
 // Backing is what a new volume is made of.
@@ -190,6 +190,8 @@ type VolumeSnapshot struct {
 	FSType   string    `json:"fsType,omitempty"`
 	Block    bool      `json:"block,omitempty"`
 	LUKSUUID string    `json:"luksUUID,omitempty"` // that of its source; empty: not encrypted
+	// Unavailable is why it cannot be used now: its drive or its node is away. No record has it.
+	Unavailable string `json:"unavailable,omitempty"`
 }
 
 // Access is how pods may use a volume on its node.

@@ -93,6 +93,10 @@ type VolumeRecord struct {
 	// Left are copies of the volume that could not be wiped, because their drives were offline.
 	// Each is wiped when its drive returns.
 	Left []LeftCopy `json:"left,omitempty"`
+	// FSErrors is how many errors the filesystem had counted when it was last mounted, until it is repaired.
+	FSErrors uint64 `json:"fsErrors,omitempty"`
+	// GaveUp is the mount of the filesystem that stopped taking writes: the kernel says it once.
+	GaveUp string `json:"gaveUp,omitempty"`
 }
 
 // Work is an operation that writes to drives. Everything is chosen before it starts, so

@@ -35,7 +35,7 @@ func (s *Server) publishedNodes(v *drivebay.Volume) []string {
 }
 
 func (s *Server) snapshotAnswer(v *drivebay.VolumeSnapshot) *wire.Snapshot {
-	return &wire.Snapshot{SnapshotId: v.ID, SourceVolumeId: v.Source, SizeBytes: signed(v.Size), ReadyToUse: true,
+	return &wire.Snapshot{SnapshotId: v.ID, SourceVolumeId: v.Source, SizeBytes: signed(v.Size), ReadyToUse: v.Unavailable == "",
 		CreationTime: timestamppb.New(v.Created), AccessibleTopology: []*wire.Topology{topologyOf(cmp.Or(v.Node, s.opt.NodeID))}}
 }
 

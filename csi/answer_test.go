@@ -97,6 +97,15 @@ func TestGetCapacity(t *testing.T) {
 	}
 }
 
+// TestSnapshotReady: a snapshot that cannot be used now is not ready to use.
+func TestSnapshotReady(t *testing.T) {
+	for why, want := range map[string]bool{"": true, "drive d is OFFLINE": false} {
+		if got := new(Server).snapshotAnswer(&drivebay.VolumeSnapshot{ID: "s", Unavailable: why}).ReadyToUse; got != want {
+			t.Errorf("%q: %v", why, got)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*wire.ValidateVolumeCapabilitiesRequest)

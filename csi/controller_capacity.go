@@ -16,9 +16,19 @@ func (c *controller) GetCapacity(ctx context.Context, req *wire.GetCapacityReque
 	if err != nil {
 		return nil, err
 	}
+	places, err := c.places()
+	if err != nil {
+		return nil, err
+	}
 	var has drivebay.Capacity
-	_, _, err = parseUses(req.VolumeCapabilities)
-	if inside := c.places().inside(req.AccessibleTopology); err == nil && len(inside) > 0 {
+	block, fsType, err := parseUses(req.VolumeCapabilities)
+	switch { // as CreateVolume has it
+	case block:
+		class.FSType = ""
+	case fsType != "":
+		class.FSType = fsType
+	}
+	if inside := places.inside(req.AccessibleTopology); err == nil && len(inside) > 0 {
 		has, err = c.capacity(ctx, class, inside)
 	}
 	if err != nil && !errors.Is(err, drivebay.ErrNoSupport) {

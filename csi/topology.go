@@ -30,12 +30,12 @@ func topologyOf(node string) *wire.Topology {
 	return &wire.Topology{Segments: map[string]string{TopologyKey: segment(node)}}
 }
 
-// nodes returns the nodes on which the controller service makes volumes.
-func (s *Server) nodes() []string {
+// nodes returns the nodes on which the controller service makes volumes, an error before they are known.
+func (s *Server) nodes() ([]string, error) {
 	if s.opt.Cluster != nil {
 		return s.opt.Cluster.Nodes()
 	}
-	return []string{s.opt.NodeID}
+	return []string{s.opt.NodeID}, nil
 }
 
 // inside returns the nodes of an index that are inside a topology. Keys are case-insensitive; a key
@@ -61,12 +61,13 @@ type places struct {
 	bySegment map[string]string
 }
 
-func (s *Server) places() places {
-	x := places{all: s.nodes(), bySegment: map[string]string{}}
+func (s *Server) places() (places, error) {
+	all, err := s.nodes()
+	x := places{all: all, bySegment: map[string]string{}}
 	for _, node := range x.all {
 		x.bySegment[strings.ToLower(segment(node))] = node
 	}
-	return x
+	return x, err
 }
 
 // reaches returns the nodes whose volumes can be reached from the required topologies, the preferred ones
@@ -75,12 +76,15 @@ func (s *Server) places() places {
 func (s *Server) reaches(r *wire.TopologyRequirement) ([]string, error) {
 	const field = "accessibility_requirements"
 	if r == nil {
-		return s.nodes(), nil
+		return s.nodes()
 	}
 	if len(r.Requisite)+len(r.Preferred) == 0 {
 		return nil, fmt.Errorf("%s: %w: requisite or preferred topologies are required", field, drivebay.ErrInvalid)
 	}
-	x := s.places()
+	x, err := s.places()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
 	var out []string
 	for _, p := range r.Preferred {
 		same := func(t *wire.Topology) bool { return maps.Equal(t.GetSegments(), p.GetSegments()) }

@@ -17,7 +17,7 @@ type cluster struct {
 	names []string
 }
 
-func (c cluster) Nodes() []string { return c.names }
+func (c cluster) Nodes() ([]string, error) { return c.names, nil }
 
 func (cluster) CapacityOn(_ context.Context, _ drivebay.Class, nodes []string) (drivebay.Capacity, error) {
 	return drivebay.Capacity{Available: uint64(len(nodes))}, nil
@@ -66,5 +66,23 @@ func TestClusterCapacity(t *testing.T) {
 		if err != nil || got.AvailableCapacity != q.want {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
+	}
+}
+
+// unlisted is a cluster whose nodes are not known yet.
+type unlisted struct{ cluster }
+
+func (unlisted) Nodes() ([]string, error) { return nil, drivebay.ErrUnavailable }
+
+// TestNodesNotListed: before the nodes of a cluster are known, it is not said that there is no room.
+func TestNodesNotListed(t *testing.T) {
+	c := newController(New(nil, Options{Cluster: unlisted{}}))
+	for _, in := range []*wire.Topology{nil, at("a")} {
+		if got, err := c.GetCapacity(t.Context(), &wire.GetCapacityRequest{AccessibleTopology: in}); !errors.Is(err, drivebay.ErrUnavailable) {
+			t.Errorf("capacity: %v, %v", got, err)
+		}
+	}
+	if got, err := c.reaches(&wire.TopologyRequirement{Requisite: []*wire.Topology{at("a")}}); !errors.Is(err, drivebay.ErrUnavailable) {
+		t.Errorf("reaches: %v, %v", got, err)
 	}
 }

@@ -43,9 +43,10 @@ type ControllerVolumes interface {
 // Cluster is what the controller service of a cluster needs.
 type Cluster interface {
 	ControllerVolumes
-	// Nodes returns the nodes on which volumes can be made, sorted.
-	Nodes() []string
-	// CapacityOn returns the space on some of them.
+	// Nodes returns the nodes on which volumes can be made, sorted; ErrUnavailable before they are known.
+	Nodes() ([]string, error)
+	// CapacityOn returns the space on some of them; ErrUnavailable if the drives that are read have no space, and
+	// others are not read yet.
 	CapacityOn(ctx context.Context, c drivebay.Class, nodes []string) (drivebay.Capacity, error)
 }
 

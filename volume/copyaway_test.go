@@ -200,6 +200,41 @@ func TestCopyWaits(t *testing.T) {
 	})
 }
 
+// TestCopyWaitsForSmallBlocks: a volume does not move to a drive with larger blocks than its own, where Linux mounts no filesystem
+// whose sectors are smaller, and waits for another one. A drive with smaller blocks will do.
+func TestCopyWaitsForSmallBlocks(t *testing.T) {
+	t.Parallel()
+	of := func(serial string, block int) hostsim.Group {
+		return hostsim.Group{Count: 1, Kind: hostsim.KindNVMe, Serial: serial, Size: "10GB", Block: block}
+	}
+	for _, blocks := range []int{512, 4096} {
+		spec := hostsim.Spec{Drives: []hostsim.Group{of("FIRST", blocks), of("OTHER", 4608-blocks), of("THIRD", 512)}}
+		onMachine(t, spec, volume.Options{}, func(s *stand) {
+			id := map[string]string{}
+			for _, d := range s.mgr.Snapshot().Drives {
+				id[d.Serial] = d.ID
+			}
+			s.must(s.mgr.Cordon(s.Context(), id["OTHER"], true), s.mgr.Cordon(s.Context(), id["THIRD"], true))
+			time.Sleep(time.Minute)
+			v := s.make("v", requests()["xfs on a partition"])
+			s.must(s.mgr.Cordon(s.Context(), id["OTHER"], false))
+			room, err := s.e.Room(s.Context(), v.ID, drivebay.RoomQuery{Leave: id["FIRST"]})
+			s.must(err)
+			s.lead(v, drivebay.LeaveRelease)
+			to := "OTHER"
+			if blocks == 512 {
+				s.waits(v, "no other drive of its class has room for it, with blocks no larger than those of its drive")
+				s.must(s.mgr.Cordon(s.Context(), id["THIRD"], false))
+				to = "THIRD"
+			}
+			s.until("moved", func() bool { return s.of(v).Location.Drives[0] != id["FIRST"] })
+			if at := s.of(v).Location.Drives[0]; at != id[to] || (room.Target == "") != (blocks == 512) {
+				t.Errorf("from blocks of %d it has moved to %s, and could move to %q (%s)", blocks, at, room.Target, room.Against)
+			}
+		})
+	}
+}
+
 // TestStageWins: whoever wants the volume has it at once, and what he writes is
 // copied later.
 func TestStageWins(t *testing.T) {

@@ -19,7 +19,8 @@ func (e controllerCalls) ExpandVolume(ctx context.Context, id string, r drivebay
 	if copyaway.GrowsByMove(&rec, r.Required) { // the call must not end the copy
 		return v, false, fmt.Errorf("expand volume %s: %w: %s", id, drivebay.ErrPending, expand.MovesItself(rec.Work.Size))
 	}
-	err = e.ledger.Work(ctx, id, func(ctx context.Context) error {
+	err = e.ledger.Work(ctx, id, func(ctx context.Context) (err error) {
+		defer func() { err = e.provision.Reached(&rec.Volume, err) }()
 		if err := e.device.MayChange(id); err != nil {
 			return err
 		}
@@ -69,12 +70,14 @@ func (e nodeCalls) ExpandNode(ctx context.Context, id, path string, r drivebay.S
 	}
 	var size uint64
 	err = e.ledger.OnVolume(ctx, "expand", id, func(ctx context.Context, v drivebay.Volume) error {
-		s, err := e.mounts.MountState(ctx, v)
-		if err != nil {
+		if err := e.mounts.HasPaths(ctx, &v, path); err != nil {
 			return err
 		}
-		size, err = s.Expand(ctx, at, r, secrets)
-		return err
+		s, err := e.mounts.MountState(ctx, v)
+		if err == nil {
+			size, err = s.Expand(ctx, at, r, secrets)
+		}
+		return e.provision.Reached(&v, err)
 	})
 	if err != nil { // the work may continue, and still set the size
 		return 0, err

@@ -153,6 +153,37 @@ func TestKeyAtStageOlderRecord(t *testing.T) {
 	}
 }
 
+// TestKeyAtStageOlderRecordMoves: a record from before the first stage does not make the engine format the copy of the volume
+// either, after the volume has left its drive.
+func TestKeyAtStageOlderRecordMoves(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a partition", "ext4 on a partition", "a linear volume"} {
+		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+			v := s.make(name, keylessRequests()[name])
+			old := s.record(v)
+			const text = "all that I know!"
+			s.must(s.stage(v, with(rightKey)))
+			if dev, _ := s.plain(v); v.Mode != drivebay.ModeFS {
+				s.first(dev, text)
+			}
+			s.must(s.unstage(v), s.st.PutVolume(old))
+			s.start()
+			s.lead(v, drivebay.LeaveRelease)
+			s.until("the drive is released", func() bool {
+				d, _ := s.mgr.Snapshot().Find(v.Location.Drives[0])
+				return d.Usage == drivebay.UsageReleased
+			})
+			if err := s.stage(v, with(wrongKey)); !errors.Is(err, drivebay.ErrSecret) {
+				s.Fatalf("%s: staged with another key: %v", name, err)
+			}
+			s.must(s.stage(v, with(rightKey)))
+			if dev, _ := s.plain(v); v.Mode != drivebay.ModeFS && s.first(dev, "") != text {
+				s.Errorf("%s: its data are gone", name)
+			}
+		})
+	}
+}
+
 // TestKeyAtStageFound: a volume that was never used and whose record is lost becomes what the next request asks for.
 func TestKeyAtStageFound(t *testing.T) {
 	t.Parallel()

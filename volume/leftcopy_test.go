@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"errors"
 	"io"
 	"runtime"
 	"strings"
@@ -109,6 +110,22 @@ func TestForgetWithLeftCopy(t *testing.T) {
 		if is := c.make("v", r); is.Location.Partition == c.v.Location.Partition {
 			t.Error("the request got the old copy")
 		}
+	})
+}
+
+// TestForgetDriveWithLeftCopy: a drive with a copy that is wiped when the drive returns is not forgotten, so the copy also keeps the
+// volume from being deleted. Once the drive is given up, its record can go.
+func TestForgetDriveWithLeftCopy(t *testing.T) {
+	withLeftCopy(t, "settled", volume.Options{}, func(c leftCopy) {
+		if err := c.e.ForgetDrive(c.Context(), c.old, ""); !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(err.Error(), "`drivebay force-remove "+c.old+"`") {
+			t.Errorf("forget: %v", err)
+		}
+		if err := c.e.DeleteVolume(c.Context(), c.v.ID); !errors.Is(err, drivebay.ErrUnavailable) {
+			t.Errorf("delete: %v", err)
+		}
+		c.must(c.mgr.Operate(c.Context(), c.old, drivebay.LeaveForce, ""))
+		time.Sleep(2 * time.Minute)
+		c.must(c.e.ForgetDrive(c.Context(), c.old, ""), c.e.DeleteVolume(c.Context(), c.v.ID))
 	})
 }
 

@@ -183,3 +183,84 @@ func TestNumberReused(t *testing.T) {
 		}
 	})
 }
+
+// TestLostTargetStays: a path of a pod that was unmounted by hand is a finding until it is unpublished or
+// mounted again. No call for another path ends it.
+func TestLostTargetStays(t *testing.T) {
+	t.Parallel()
+	for what, do := range map[string]func(*stand, drivebay.Volume) error{
+		"unpublish another":     func(s *stand, v drivebay.Volume) error { return s.unpublish(v, "one") },
+		"publish a third":       func(s *stand, v drivebay.Volume) error { return s.publish(v, "three") },
+		"publish another again": func(s *stand, v drivebay.Volume) error { return s.publish(v, "one") },
+		"stage again":           func(s *stand, v drivebay.Volume) error { return s.stage(v) },
+		"restart":               func(s *stand, _ drivebay.Volume) error { s.start(); return nil },
+	} {
+		for name, r := range some(requests()) {
+			t.Run(what+"/"+name, func(t *testing.T) {
+				onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+					v := s.make("v", r)
+					s.must(s.stage(v), s.publish(v, "one"), s.publish(v, "two"))
+					s.must(s.sim.Unmount(s.Context(), place(target(v, "two"))))
+					time.Sleep(10 * time.Second)
+					s.must(do(s, v))
+					time.Sleep(time.Minute)
+					if c := s.of(v).Condition; !unmountedAt(c, target(v, "two")) {
+						s.Errorf("afterwards: %s", c.Message())
+					}
+					s.must(s.unpublish(v, "two"))
+					time.Sleep(time.Minute)
+					if c := s.of(v).Condition; c.Abnormal() {
+						s.Errorf("unpublished: %s", c.Message())
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestLostTargetOfOneWriter: a path of a single writer that was unmounted by hand excludes other paths.
+func TestLostTargetOfOneWriter(t *testing.T) {
+	t.Parallel()
+	for name, r := range some(requests()) {
+		t.Run(name, func(t *testing.T) {
+			onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+				alone := func(r *drivebay.PublishRequest) { r.Access = drivebay.AccessSingleWriter }
+				v := s.make("v", r)
+				s.must(s.stage(v, func(r *drivebay.StageRequest) { r.Access = drivebay.AccessSingleWriter }), s.publish(v, "pod", alone))
+				s.must(s.sim.Unmount(s.Context(), place(target(v, "pod"))))
+				time.Sleep(10 * time.Second)
+				if err := s.publish(v, "other", alone); !errors.Is(err, drivebay.ErrBusy) {
+					s.Errorf("a second path: %v", err)
+				}
+				s.must(s.publish(v, "pod", alone), s.unpublish(v, "pod"), s.publish(v, "other", alone))
+			})
+		})
+	}
+}
+
+// TestUnstagedWithLostTarget: an unstage ends the lost paths of a filesystem that is open in no namespace.
+// While a container has it, they stay.
+func TestUnstagedWithLostTarget(t *testing.T) {
+	onStand(t, func(s *stand) {
+		for _, used := range []bool{false, true} {
+			v := s.make("v", drivebay.VolumeRequest{})
+			s.must(s.stage(v), s.publish(v, "pod"))
+			dev := s.mounts(staging(v))[0].Source
+			s.bare(v)
+			left := 0
+			if used {
+				disk, err := s.sim.OpenDisk(s.Context(), dev, true) // as the filesystem in the container has it
+				s.must(err)
+				defer disk.Close()
+				left = 1
+			}
+			s.must(s.unstage(v))
+			if n := len(s.of(v).Publications); n != left {
+				s.Errorf("used %v: %d paths are left", used, n)
+			}
+			if !used {
+				s.must(s.e.DeleteVolume(s.Context(), v.ID))
+			}
+		}
+	})
+}

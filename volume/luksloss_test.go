@@ -34,7 +34,8 @@ func TestEncryptedLetGo(t *testing.T) {
 					s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "return", Args: hostsim.Args{"rename": "true"}}))
 					time.Sleep(30 * time.Second)
 				}
-				if err := s.publish(v, "other"); again && !errors.Is(err, drivebay.ErrBusy) {
+				want := map[bool]error{true: drivebay.ErrBusy, false: drivebay.ErrUnavailable}[back]
+				if err := s.publish(v, "other"); again && !errors.Is(err, want) {
 					s.Errorf("%s: published from a dead device: %v", name, err)
 				}
 				s.must(s.unpublish(v, "pod"), s.unpublish(v, "other"))

@@ -27,7 +27,8 @@ func (e nodeCalls) PublishVolume(ctx context.Context, r drivebay.PublishRequest)
 		return fmt.Errorf("publish volume %s: path %s: %w: it is in the volume itself", r.Volume, at, drivebay.ErrInvalid)
 	}
 	r.Options = mounts.PlainOptions(r.Options)
-	return e.ledger.OnVolume(ctx, "publish", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
+	return e.ledger.OnVolume(ctx, "publish", r.Volume, func(ctx context.Context, v drivebay.Volume) (err error) {
+		defer func() { err = e.provision.Reached(&v, err) }()
 		if err := mounts.CanUse(&v, r.Block, r.FSType, r.Options); err != nil {
 			return err
 		}

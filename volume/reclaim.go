@@ -20,7 +20,7 @@ func (e nodeCalls) Reclaim(ctx context.Context, r drivebay.ReclaimRequest) (driv
 			return err
 		}
 		came, err = s.Reclaim(ctx, r)
-		return err
+		return e.provision.Reached(&v, err)
 	})
 	if ctx.Err() == nil {
 		out = came

@@ -7,6 +7,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/replication"
+	"github.com/drivebay/drivebay/volume/internal/copyaway"
 	"github.com/drivebay/drivebay/volume/internal/replicated"
 )
 
@@ -36,10 +37,10 @@ func (e replicationCalls) EnableReplication(ctx context.Context, r drivebay.Repl
 func (e replicationCalls) withSecret(ctx context.Context, op, id string, secrets drivebay.Secrets, do func(context.Context, drivebay.Volume, drbd.Secret) error) error {
 	return e.ledger.OnVolume(ctx, op, id, func(ctx context.Context, v drivebay.Volume) error {
 		secret, err := secretOf(secrets)
-		if err != nil {
-			return err
+		if err == nil {
+			err = do(ctx, v, secret)
 		}
-		return do(ctx, v, secret)
+		return e.provision.Reached(&v, err)
 	})
 }
 
@@ -102,7 +103,7 @@ func (e replicationCalls) ReplicationView(ctx context.Context, id string) (view 
 func (e *Engine) resumeReplication(first bool) {
 	older := func(v *drivebay.Volume) bool { return v.Replication == nil && e.partitions.Marked(v) }
 	for _, r := range e.ledger.All() {
-		again, is, working := e.drbd.Restore, (*drivebay.Volume).Replicates, r.Work != nil
+		again, is, working := e.drbd.Restore, (*drivebay.Volume).Replicates, !copyaway.HasPiece(r)
 		gone := func(v *drivebay.Volume) bool { return v.Replicates() && e.drbd.Gone(v) }
 		switch v := &r.Volume; {
 		case e.env.Opt.DRBD != nil && gone(v): // its work waits for the drive
@@ -119,7 +120,7 @@ func (e *Engine) resumeReplication(first bool) {
 		id := r.Volume.ID
 		e.provision.ResumeWork(first, id, again, func() bool {
 			r, err := e.ledger.Record(id)
-			return err == nil && (r.Work != nil) == working && is(&r.Volume)
+			return err == nil && !copyaway.HasPiece(&r) == working && is(&r.Volume)
 		})
 	}
 }

@@ -351,8 +351,7 @@ func TestReplicationRefusedByPeer(t *testing.T) {
 // has it begins again after a minute.
 func TestReplicationConnectsAgain(t *testing.T) {
 	t.Parallel()
-	opt := volume.Options{ReplicationSecret: func() (string, error) { return replicationSecret[drivebay.SecretReplication], nil }}
-	onTwoSites(t, opt, func(a, b *stand, _ func(bool)) {
+	onTwoSites(t, ownSecret(), func(a, b *stand, _ func(bool)) {
 		ctx := a.Context()
 		v, w := a.make("v", requests()["ext4 on a partition"]), b.make("v", requests()["ext4 on a partition"])
 		a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
@@ -674,6 +673,10 @@ func TestReplicationRefused(t *testing.T) {
 		full := s.make("full", requests()["a drive"])
 		s.refuses("no room", enable(replicateFrom(full, netip.MustParseAddrPort("10.0.0.1:7802"), netip.MustParseAddrPort("10.0.0.2:7802"), true)), drivebay.ErrNoSpace)
 		s.must(s.stage(full), s.unstage(full))
+		away := s.make("away", requests()["ext4 on a partition"])
+		s.inject(away.Location.Drives[0], "vanish")
+		time.Sleep(time.Minute)
+		s.refuses("its drive is away", enable(replicateFrom(away, netip.MustParseAddrPort("10.0.0.1:7803"), netip.MustParseAddrPort("10.0.0.2:7803"), true)), drivebay.ErrUnavailable)
 	})
 	spec := smallDrives()
 	spec.Without = []string{"drbd"}

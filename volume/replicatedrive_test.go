@@ -118,8 +118,8 @@ func TestReplicationDriveGone(t *testing.T) {
 	}
 }
 
-// TestReplicationEvacuated: a volume on LVM moves off a leaving drive while it is replicated. One on a partition stays there, and the drive
-// says what it waits for, until its replication is disabled.
+// TestReplicationEvacuated: a volume on LVM moves off a leaving drive while it is replicated. One on a partition stays there where the daemon
+// has no secret to connect it again, and the drive says what it waits for, until its replication is disabled.
 func TestReplicationEvacuated(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"xfs on linear", "a mirror", "ext4 on a partition"} {
@@ -160,6 +160,123 @@ func TestReplicationEvacuated(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReplicationCopiedAway: a volume on a partition is copied off a leaving drive while it is replicated: on the secondary while the primary is written
+// to, and on the primary once it is not in use. After that both sides have the same data.
+func TestReplicationCopiedAway(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ext4 on a partition", "encrypted ext4 on a partition"} {
+		t.Run(name, func(t *testing.T) {
+			onTwoSitesWith(t, sameDrives(4), ownSecret(), func(a, b *stand, _ func(bool)) {
+				v := replicated(a, b, replicable()[name])
+				away := func(s *stand, leaving string) {
+					s.usage(leaving, drivebay.UsageReleased, 10*time.Minute)
+					time.Sleep(time.Minute)
+					if is := s.of(v); slices.Contains(is.Location.Drives, leaving) || is.Usage != drivebay.VolumeInUse {
+						s.Errorf("%s: %+v, %v", name, is.Location, is.Usage)
+					}
+					s.blankDrive(leaving)
+					bothReady("it has moved", v, a, b)
+				}
+				leaving := b.of(v).Location.Drives[0]
+				b.must(b.mgr.Operate(b.Context(), leaving, drivebay.LeaveRelease, ""))
+				a.makeFile(v, "meanwhile")
+				away(b, leaving)
+
+				leaving = a.of(v).Location.Drives[0]
+				a.use(v, func(string) {
+					a.must(a.mgr.Operate(a.Context(), leaving, drivebay.LeaveRelease, ""))
+					time.Sleep(time.Minute)
+					if d, _ := a.mgr.Snapshot().Find(leaving); d.Leaving == nil || !strings.Contains(fmt.Sprint(*d.Leaving), "stop the pod") {
+						a.Errorf("in use: %+v", d.Leaving)
+					}
+					bothReady("in use", v, a, b)
+				})
+				away(a, leaving)
+				a.makeFile(v, "after")
+				failOver(a, b, v)
+				b.hasFiles(v, "", "before", "meanwhile", "after")
+			})
+		})
+	}
+}
+
+// TestReplicationCopyKilled ends the daemon of the secondary, or cuts its power, after each step of the copy: it is replicated again, and the copy comes
+// to its end.
+func TestReplicationCopyKilled(t *testing.T) {
+	t.Parallel()
+	for n, ended := 1, false; !ended && !t.Failed(); n++ {
+		k := &killer{}
+		onTwoSitesWith(t, sameDrives(2), ownSecret(), func(a, b *stand, _ func(bool)) {
+			b.opt.After = k.step
+			b.start()
+			v := replicated(a, b, requests()["ext4 on a partition"])
+			leaving := b.of(v).Location.Drives[0]
+			k.anew(n)
+			b.must(b.mgr.Operate(b.Context(), leaving, drivebay.LeaveRelease, ""))
+			time.Sleep(3 * time.Minute)
+			a.makeFile(v, "meanwhile")
+			if ended = !k.dead(); !ended {
+				b.stop()
+				b.stop = nil
+				if n%2 == 0 {
+					b.sim.PowerCut()
+					b.sim.NextBoot()
+				}
+			}
+			steps := k.steps()
+			k.arm(0)
+			if !ended {
+				b.start()
+			}
+			b.usage(leaving, drivebay.UsageReleased, 10*time.Minute)
+			time.Sleep(2 * time.Minute)
+			b.blankDrive(leaving)
+			bothReady(fmt.Sprintf("killed after %q", steps), v, a, b)
+			failOver(a, b, v)
+			b.hasFiles(v, "", "before", "meanwhile")
+			if ended && n < 10 {
+				t.Errorf("only %d steps: %q", n, steps)
+			}
+		})
+	}
+}
+
+// TestReplicationCopyRefused: what the old drive cannot read is not given up, because the peer has it; and where no other drive has room, the volume stays
+// replicated where it is.
+func TestReplicationCopyRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		drives int
+		want   string
+	}{{2, "which its peer has"}, {1, "no other drive"}} {
+		onTwoSitesWith(t, sameDrives(c.drives), ownSecret(), func(a, b *stand, _ func(bool)) {
+			v := replicated(a, b, requests()["ext4 on a partition"])
+			leaving := b.of(v).Location.Drives[0]
+			if c.drives > 1 {
+				b.badSectors(b.of(v).Volume, 900<<20, 512)
+			}
+			b.must(b.mgr.Operate(b.Context(), leaving, drivebay.LeaveRelease, ""))
+			time.Sleep(5 * time.Minute)
+			if d, _ := b.mgr.Snapshot().Find(leaving); d.Leaving == nil || !strings.Contains(fmt.Sprint(*d.Leaving), c.want) {
+				b.Errorf("%+v, want %q", d.Leaving, c.want)
+			}
+			if is := b.of(v).Location.Drives[0]; is != leaving {
+				b.Errorf("it is on %s", is)
+			}
+			for _, s := range []*stand{a, b} {
+				if info, err := s.e.ReplicationInfo(s.Context(), v.ID); err != nil || info.Status != drivebay.ReplicationHealthy {
+					s.Errorf("%+v, %v", info, err)
+				}
+			}
+		})
+	}
+}
+
+// ownSecret are the options of a daemon that has the secret of its replications.
+func ownSecret() volume.Options {
+	return volume.Options{ReplicationSecret: func() (string, error) { return replicationSecret[drivebay.SecretReplication], nil }}
 }
 
 // TestReplicationReturns: a machine that was primary and comes back meets its peer before it is primary again. If the peer was promoted

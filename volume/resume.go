@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -9,9 +10,11 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
-// Capacity returns the space for new volumes of a class.
+// Capacity returns the space for new volumes of a class; those without a filesystem are block volumes.
 func (e controllerCalls) Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error) {
-	if err := errors.Join(e.provision.Can(ctx, c), e.capabilities.CanFormat(c.FSType)); err != nil {
+	of := c
+	of.FSType = cmp.Or(c.FSType, drivebay.FSTypes[0])
+	if err := errors.Join(e.provision.Can(ctx, of), e.capabilities.CanFormat(c.FSType)); err != nil {
 		return drivebay.Capacity{}, err
 	}
 	e.provision.AwaitReread(ctx)

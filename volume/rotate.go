@@ -33,8 +33,8 @@ func (e nodeCalls) RotateKey(ctx context.Context, r drivebay.KeyRequest) error {
 			return err
 		}
 		if err := e.luks.MayRotate(ctx, &v, old, next); err != nil {
-			return err
+			return e.provision.Reached(&v, err)
 		}
-		return errors.Join(e.steps.Run(ctx, v.ID, e.luks.Rotation(&v, old, next)), e.mounts.LeaveAsFound(context.WithoutCancel(ctx), &v))
+		return e.provision.Reached(&v, errors.Join(e.steps.Run(ctx, v.ID, e.luks.Rotation(&v, old, next)), e.mounts.LeaveAsFound(context.WithoutCancel(ctx), &v)))
 	})
 }

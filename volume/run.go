@@ -11,6 +11,7 @@ import (
 	"github.com/drivebay/drivebay/condition"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/snapshots"
 	"github.com/drivebay/drivebay/volume/internal/watch"
 )
 
@@ -28,6 +29,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.inventory.ViewMu.Lock()
 	e.instances.FirstListedAt = e.env.Machine.Now()
 	e.inventory.ViewMu.Unlock()
+	e.watch.RecallKernelSaid()
 	e.mounts.SettleAll(ctx) // finds mounts that are gone without asking a drive
 	if err := e.repair.LookAtMounts(ctx); err != nil {
 		e.env.Log.Warn("mounts not listed", "op", "watch", "err", err)
@@ -80,6 +82,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.repair.RepairAutomatically()
 			e.publish()
 			e.watch.SendConditions()
+			e.watch.KeepKernelSaid()
 			e.ledger.WriteHeldAside()
 			continue
 		}
@@ -120,8 +123,7 @@ func (e *Engine) publish() {
 	records, busy, index := e.partitions.AllAndBusy()
 	read := e.watch.LastMounts != nil && e.watch.LastMounts.Changes == e.mounttable.MountChanges.Load()
 	scrubbed := e.watch.Scrubbing()
-	views := e.watch.Views
-	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.env.Machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow(), Found: e.adopt.FoundNow()}
+	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.env.Machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow(s), Found: e.adopt.FoundNow()}
 	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots) || !reflect.DeepEqual(next.Found, last.Found)
 	for _, r := range records {
 		was := e.watch.Views[r.Volume.ID]
@@ -144,17 +146,13 @@ func (e *Engine) publish() {
 			changed = changed || was == nil || !sameView(was.View, is.View)
 		}
 		is.Mounts, is.Index = mounts, index
-		views[r.Volume.ID] = is
+		e.watch.Views[r.Volume.ID] = is
 		next.Volumes = append(next.Volumes, is.View)
 	}
 	if changed {
 		next.Seq++
-		have := make(map[string]bool, len(records))
-		for _, r := range records {
-			have[r.Volume.ID] = true
-		}
-		is := func(id string) bool { return have[id] }
-		maps.DeleteFunc(views, func(id string, _ *watch.ShownVolume) bool { return !is(id) })
+		is := func(id string) bool { _, ok := next.Get(id); return ok }
+		maps.DeleteFunc(e.watch.Views, func(id string, _ *watch.ShownVolume) bool { return !is(id) })
 		e.mounts.Counters.Keep(is)
 		e.watch.Scrubs.Keep(is)
 		e.moves.Moves.Keep(is)
@@ -185,13 +183,13 @@ func (e *Engine) view(k watch.Observations, s *drivebay.Snapshot) *drivebay.Volu
 }
 
 // snapshotsNow returns the volume snapshots that are not still being made, by id.
-func (e snapshotCalls) snapshotsNow() []drivebay.VolumeSnapshot {
+func (e snapshotCalls) snapshotsNow(s *drivebay.Snapshot) []drivebay.VolumeSnapshot {
 	e.ledger.Mu.Lock()
 	defer e.ledger.Mu.Unlock()
 	var out []drivebay.VolumeSnapshot
 	for _, id := range slices.Sorted(maps.Keys(e.ledger.Snapshots)) {
 		if r := e.ledger.Snapshots[id]; r.Work == nil || r.Work.Op != drivebay.WorkCreate {
-			out = append(out, r.Snapshot)
+			out = append(out, snapshots.Shown(r.Snapshot, s))
 		}
 	}
 	return out

@@ -27,7 +27,7 @@ func (e snapshotCalls) CreateSnapshot(ctx context.Context, name, volume string) 
 				if err := e.instances.RefuseSecondSnapshot(&have.Snapshot); err != nil {
 					return err
 				}
-				return e.provision.VerifyThere("snapshot", &drivebay.Volume{ID: id, Location: have.Snapshot.Location}, "drivebay volume snapshot-forget "+id)
+				return e.provision.VerifySnapshot(&have.Snapshot)
 			case have.Work.Op == drivebay.WorkRemove:
 				return fmt.Errorf("%w: it is being removed", drivebay.ErrPending)
 			}

@@ -2,11 +2,14 @@ package volume_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -47,6 +50,37 @@ func (s *stand) withDevice(v drivebay.Volume, f func(dev string)) {
 	s.must(s.stage(v))
 	f("/dev/" + v.Location.VG + "/" + v.Location.LV)
 	s.must(s.unstage(v))
+}
+
+// TestSnapshotUnavailable: a snapshot says why it cannot be used while its drive is away or does not answer.
+func TestSnapshotUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []string{"vanish", "offline", "hang"} {
+		onMachine(t, drivesOf("10GB"), volume.Options{}, func(s *stand) {
+			v := s.make("v", requests()["a thin volume"])
+			snap, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+			s.must(err)
+			expect := func(when string, usable bool) {
+				s.Helper()
+				time.Sleep(2 * time.Minute)
+				if is, known := s.e.Volumes().GetSnapshot(snap.ID); !known || (is.Unavailable == "") != usable {
+					s.Errorf("%s, %s: %+v", fault, when, is)
+				}
+			}
+			expect("here", true)
+			s.inject(v.Location.Drives[0], fault)
+			expect("away", false)
+			back := map[string]string{"vanish": "return"}[fault]
+			s.must(s.sim.Inject(hostsim.Fault{Drive: s.serialOf(v.Location.Drives[0]), Fault: cmp.Or(back, "heal")}))
+			if fault == "hang" {
+				time.Sleep(10 * time.Minute)
+			}
+			expect("back", true)
+			if records, err := s.st.VolumeSnapshots(); err != nil || len(records) != 1 || records[snap.ID].Snapshot.Unavailable != "" {
+				s.Errorf("%s: the record: %+v, %v", fault, records, err)
+			}
+		})
+	}
 }
 
 // TestSnapshots: a snapshot keeps what was there, a copy of it is a volume of its

@@ -22,7 +22,8 @@ func (e nodeCalls) StageVolume(ctx context.Context, r drivebay.StageRequest) err
 		return err
 	}
 	r.Options = mounts.PlainOptions(r.Options)
-	return e.ledger.OnVolume(ctx, "stage", r.Volume, func(ctx context.Context, v drivebay.Volume) error {
+	return e.ledger.OnVolume(ctx, "stage", r.Volume, func(ctx context.Context, v drivebay.Volume) (err error) {
+		defer func() { err = e.provision.Reached(&v, err) }()
 		if err := mounts.CanUse(&v, r.Block, r.FSType, r.Options); err != nil {
 			return err
 		}

@@ -24,15 +24,14 @@ func (e *Engine) tick(ctx context.Context) {
 			continue
 		}
 		for _, id := range r.Volume.Location.Drives {
-			if !weighed[id] {
-				weighed[id] = true
-				e.watch.IOLoad(id)
-			}
+			weighed[id] = true
+			e.watch.IOLoad(id)
 		}
 		g := e.mounts.Counters.Of(r.Volume.ID)
 		if read := e.watch.Due(&r.Volume, g.Read(), now); read != watch.NotDue {
 			e.watch.Probe(ctx, r.Volume, seen.Staged, g, read == watch.ReadToo)
 		}
 	}
+	e.watch.ForgetLoads(weighed)
 	e.watch.ScrubDue(now)
 }

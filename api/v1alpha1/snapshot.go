@@ -102,6 +102,10 @@ type SnapshotStatus struct {
 	Encrypted bool `json:"encrypted,omitempty"`
 	// +optional
 	Location VolumeLocation `json:"location,omitzero"`
+	// Unavailable is why the snapshot cannot be used now: its drive is away or does not answer.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Unavailable string `json:"unavailable,omitempty"`
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=type

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/render"
@@ -45,15 +46,24 @@ func (a volumeCommands) healCommand() *cobra.Command {
 	return cmd
 }
 
-// unhealed returns an error if something could not be repaired. A finding that only
-// degrades the volume may end by itself after a repair: a mirror resyncs.
+// endsByItself are the reasons of findings that a repair leaves for a while: the copies are made equal.
+var endsByItself = []string{"MirrorOutOfSync", "ReplicationDegraded"}
+
+// unhealed returns an error if something could not be repaired. A finding that only degrades the volume and ends by itself
+// after a repair is not an error.
 func unhealed(v *drivebay.Volume, r drivebay.HealReport) error {
 	for _, s := range r.Steps {
 		if s.Failed != "" {
 			return fmt.Errorf("%s: %w: %s", render.CalledVolume(v), drivebay.ErrRefused, "not every repair succeeded")
 		}
 	}
-	if c := drivebay.Condition(r.Remaining); c.Abnormal() && (len(r.Steps) == 0 || c.Severity() > drivebay.SeverityDegraded) {
+	c := slices.Clone(drivebay.Condition(r.Remaining))
+	if len(r.Steps) > 0 {
+		c = slices.DeleteFunc(c, func(f drivebay.VolumeFinding) bool {
+			return f.Severity <= drivebay.SeverityDegraded && slices.Contains(endsByItself, f.Reason)
+		})
+	}
+	if c.Abnormal() {
 		return fmt.Errorf("%s: %w: `drivebay heal` cannot repair %s; `drivebay explain %s` shows what to do", render.CalledVolume(v), drivebay.ErrRefused, c[0].Reason, v.ID)
 	}
 	return nil

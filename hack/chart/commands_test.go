@@ -362,11 +362,21 @@ func (c *commands) named(words []string) error {
 		switch {
 		case full == "":
 			return fmt.Errorf("there is no resource %s", kind)
-		case !placeholder.MatchString(name) && !slices.Contains(c.objects[full], name) && c.schemas[full].Type == "": // the objects of a CRD have names of their own
+		case !placeholder.MatchString(name) && !slices.Contains(c.objects[full], name) && !c.inFile(full, name) && c.schemas[full].Type == "": // the objects of a CRD have names of their own
 			return fmt.Errorf("the chart has no %s %s", full, name)
 		}
 	}
 	return nil
+}
+
+// inFile reports whether a file of the page has an object.
+func (c *commands) inFile(kind, name string) bool {
+	for _, text := range c.files {
+		if strings.Contains(text, "\nkind: "+kind+"\nmetadata: {name: "+name+"}\n") {
+			return true
+		}
+	}
+	return false
 }
 
 // patch checks that a merge patch sets fields that the kind has, to values of their types.
@@ -421,6 +431,14 @@ func (c *commands) condition(kind, text string) error {
 	m := jsonPath.FindStringSubmatch(text)
 	if m == nil {
 		return fmt.Errorf("--for=%s", text)
+	}
+	for id, empty := range kinds {
+		if strings.HasSuffix(id, " "+kind) { // not the chart's own: its type is the schema
+			fields := strings.Split(m[1][1:], ".")
+			dec := json.NewDecoder(strings.NewReader(`{"` + strings.Join(fields, `":{"`) + `":null` + strings.Repeat("}", len(fields))))
+			dec.DisallowUnknownFields()
+			return dec.Decode(empty())
+		}
 	}
 	schema := c.schemas[kind]
 	for _, field := range strings.Split(m[1][1:], ".") {

@@ -20,6 +20,8 @@ func workError(err error) error {
 		ours = ErrUnsupported
 	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
 		ours = ErrGone
+	case errors.Is(err, unix.EIO):
+		ours = ErrIO
 	case errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EISDIR):
 		ours = ErrOccupied
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EROFS):

@@ -18,6 +18,8 @@ var (
 	ErrPermission = errors.New("no permission")
 	// ErrGone: the device does not exist any more (ENXIO, ENODEV, ENOENT).
 	ErrGone = errors.New("device is gone")
+	// ErrIO: a device, or what is below it, has answered with an input/output error (EIO).
+	ErrIO = errors.New("the device fails")
 	// ErrBusy: it is mounted, held or open elsewhere.
 	ErrBusy = errors.New("in use")
 	// ErrUnreadable: the drive has answered that it cannot read the data.

@@ -133,6 +133,11 @@ func (m *Machine) After(d time.Duration) <-chan time.Time { return m.kernel.Cloc
 // EndKernelLog ends the kernel log for all its readers. They can open it again.
 func (m *Machine) EndKernelLog() { m.kernel.Log.End() }
 
+// WriteKernelLog adds a line to the kernel log.
+func (m *Machine) WriteKernelLog(text string) {
+	m.kernel.Log.Send(host.LogLine{At: m.kernel.Clock.Now(), Priority: kernel.LevelErr, Text: text})
+}
+
 // LoseKernelLog reports to readers of the kernel log that lines were overwritten before they were
 // read.
 func (m *Machine) LoseKernelLog() {

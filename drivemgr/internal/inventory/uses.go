@@ -149,10 +149,10 @@ func (u *usage) addUses(d *drivebay.Drive) {
 	switch {
 	case used && d.Content.Kind == drivebay.ContentUnknown:
 		d.Content.Kind, d.Content.Reason = drivebay.ContentForeign, inUse+w.foreign
-	case !used && len(d.Uses) > 0 && onlyTable(d.Content, "gpt"), len(d.Uses) == 0 && u.ours[d.Name] && onlyTable(d.Content, "gpt", "dos"):
-		// udev has seen the table with our partitions, or a table, perhaps half of it, that
-		// drivebay is writing or removing. Only the content of the drive shows whether all of
-		// it is ours.
+	case !used && len(d.Uses) > 0 && onlyTable(d.Content, "gpt"), len(d.Uses) == 0 && onlyTable(d.Content, "gpt", "dos", "PMBR"):
+		// udev has seen the table with our partitions, or a table of which the kernel shows none: half of one
+		// that drivebay is writing or removing, or one for blocks of another size. Only the content of the
+		// drive shows whether it is ours.
 		d.Content = drivebay.Content{Reason: drivebay.NotRead}
 	}
 }

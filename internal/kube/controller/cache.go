@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -28,8 +29,8 @@ type objects struct {
 func newObjects(down func(string) string) *objects {
 	s := &objects{down: down, set: &drivebay.VolumeSet{}, changed: map[string]bool{}, classes: map[v1alpha1.VolumeClass]map[string]string{}}
 	mu := &sync.Mutex{}
-	s.store = newStore[*v1alpha1.Volume](mu, func(id string) { s.changed[id] = true }, translate.AskedOfVolume)
-	s.snapshots = newStore[*v1alpha1.Snapshot](mu, func(string) { s.snapshotsChanged = true }, translate.AskedOfSnapshot)
+	s.store = newStore[*v1alpha1.Volume](mu, func(id string) { s.changed[id] = true }, translate.AskedOfVolume, down)
+	s.snapshots = newStore[*v1alpha1.Snapshot](mu, func(string) { s.snapshotsChanged = true }, translate.AskedOfSnapshot, down)
 	return s
 }
 
@@ -39,7 +40,7 @@ func (s *objects) isSynced() bool {
 	return s.synced && s.snapshots.synced
 }
 
-// nodesChanged shows the volumes of nodes that went down or came back.
+// nodesChanged shows the volumes and snapshots of nodes that went down or came back.
 func (s *objects) nodesChanged(nodes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,6 +49,7 @@ func (s *objects) nodesChanged(nodes []string) {
 			s.touch(id)
 		}
 	}
+	s.snapshotsChanged = s.snapshotsChanged || len(nodes) > 0
 }
 
 // volumes returns the newest set: sorted by id, and never changed afterwards.
@@ -98,7 +100,9 @@ func (s *objects) volumes() *drivebay.VolumeSet {
 func (s *objects) snapshotViews() (out []drivebay.VolumeSnapshot) {
 	for _, o := range s.snapshots.byID {
 		if translate.IsMade(o.Status.Phase) {
-			out = append(out, translate.SnapshotView(o))
+			v := translate.SnapshotView(o)
+			v.Unavailable = cmp.Or(s.down(v.Node), v.Unavailable)
+			out = append(out, v)
 		}
 	}
 	slices.SortFunc(out, func(a, b drivebay.VolumeSnapshot) int { return strings.Compare(a.ID, b.ID) })

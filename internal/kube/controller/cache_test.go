@@ -141,8 +141,12 @@ func TestNodeDown(t *testing.T) {
 				t.Errorf("%s: volume %d: %q, want %q", when, i, got, reason)
 			}
 		}
+		if snap, known := s.volumes().GetSnapshot("snap"); !known || (snap.Unavailable != "") != (want[0] != "") {
+			t.Errorf("%s: the snapshot of a: %+v", when, snap)
+		}
 	}
 	_ = s.Replace([]any{numbered(0, 1, "a"), numbered(1, 2, "b"), numbered(2, 3, "gone")}, "")
+	_ = s.snapshots.Replace([]any{&v1alpha1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "snap", ResourceVersion: "1"}, Spec: v1alpha1.SnapshotSpec{Node: "a"}, Status: v1alpha1.SnapshotStatus{Phase: v1alpha1.VolumeMade}}}, "")
 	if why := n.unread(); len(why) == 0 {
 		t.Error("nothing is unknown before the nodes are listed")
 	}

@@ -244,11 +244,8 @@ func (k *deletion[P]) without(ctx context.Context, id string, seen P) (none P, e
 	if !isID(id) { // no volume or snapshot ever has it
 		return none, nil
 	}
-	if err := k.m.c.Missing(id); !errors.Is(err, drivebay.ErrNotFound) || errors.Is(err, drivebay.ErrUnavailable) {
+	if err := k.m.c.Missing(id); !errors.Is(err, drivebay.ErrNotFound) {
 		return none, err
-	}
-	if why := k.m.c.nodes.silent(k.m.store.lostAt(id)); why != "" {
-		return none, fmt.Errorf("%s %s: %w: it has no object, and may exist: %s", k.m.kind, id, drivebay.ErrUnavailable, why)
 	}
 	return none, nil
 }

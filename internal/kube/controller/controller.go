@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -165,16 +166,38 @@ func (c *Controller) Unread() (why []string, ready bool) {
 	return c.nodes.unread(), true
 }
 
-// Missing returns ErrNotFound for an id without an object once all nodes have shown their volumes.
+// Missing returns ErrNotFound for an id without an object once all nodes have shown their volumes, and none is down that may
+// have it: a person may have deleted the object alone.
 func (c *Controller) Missing(id string) error {
-	if err := c.Listed(); err != nil {
+	if err := c.shown(); err != nil {
 		return fmt.Errorf("volume %s: %w", id, err)
+	}
+	if isID(id) { // no volume or snapshot has another one
+		at := c.objects.lostAt(id)
+		if at.IsZero() {
+			at = c.objects.snapshots.lostAt(id)
+		}
+		if why := c.nodes.silent(at); why != "" {
+			return fmt.Errorf("volume %s: %w: it has no object, and may exist: %s", id, drivebay.ErrUnavailable, why)
+		}
 	}
 	return fmt.Errorf("volume %s: %w", id, drivebay.ErrNotFound)
 }
 
-// Listed returns ErrUnavailable while nodes may have volumes without objects.
+// Listed returns ErrUnavailable while nodes may have volumes without objects: those that they have not shown yet, and those
+// whose objects were deleted while they were down.
 func (c *Controller) Listed() error {
+	if err := c.shown(); err != nil {
+		return err
+	}
+	if why := cmp.Or(c.objects.lostSilent(c.nodes.silentOn), c.objects.snapshots.lostSilent(c.nodes.silentOn)); why != "" {
+		return fmt.Errorf("%w: %s", drivebay.ErrUnavailable, why)
+	}
+	return nil
+}
+
+// shown returns ErrUnavailable until all nodes have shown their volumes.
+func (c *Controller) shown() error {
 	if !c.objects.isSynced() {
 		return fmt.Errorf("%w: the volumes of the cluster are not listed yet", drivebay.ErrUnavailable)
 	}
@@ -190,25 +213,36 @@ func (c *Controller) Capabilities() drivebay.VolumeCapabilities {
 	return drivebay.VolumeCapabilities{Snapshots: true}
 }
 
-// Nodes returns the nodes that have reported, sorted.
-func (c *Controller) Nodes() []string { return c.nodes.names() }
+// Nodes returns the nodes that have reported, sorted; ErrUnavailable before they are listed.
+func (c *Controller) Nodes() ([]string, error) { return c.nodes.names() }
 
 // Capacity returns the space on all nodes.
 func (c *Controller) Capacity(ctx context.Context, class drivebay.Class) (drivebay.Capacity, error) {
 	return c.CapacityOn(ctx, class, nil)
 }
 
-// CapacityOn returns the space on some nodes; nil: on all. A node that is down has none.
+// CapacityOn returns the space on some nodes; nil: on all. A node that is down has none. It returns ErrUnavailable if there is
+// no space on the drives that are read, and others may have some.
 func (c *Controller) CapacityOn(_ context.Context, class drivebay.Class, names []string) (out drivebay.Capacity, err error) {
+	if _, err := c.nodes.names(); err != nil {
+		return out, err
+	}
+	var unread []string
 	for _, s := range c.nodes.sites(names, class) {
 		if s.down != "" {
 			continue
+		}
+		if !s.whole {
+			unread = append(unread, s.name)
 		}
 		out.Available += s.room.Available
 		out.Largest = max(out.Largest, s.room.Largest)
 		if s.room.Smallest > 0 && (out.Smallest == 0 || s.room.Smallest < out.Smallest) {
 			out.Smallest = s.room.Smallest
 		}
+	}
+	if out.Largest == 0 && len(unread) > 0 {
+		return drivebay.Capacity{}, fmt.Errorf("%w: the nodes %s have not read all of their drives yet", drivebay.ErrUnavailable, some(unread))
 	}
 	return out, nil
 }

@@ -90,10 +90,25 @@ func (s *nodes) silent(since time.Time) string {
 			return why
 		}
 		if !since.IsZero() && n.seen.Before(since.Add(showTime)) {
-			return fmt.Sprintf("node %s: the daemon has not reported since the object was deleted", name)
+			return silentSince(name)
 		}
 	}
 	return ""
+}
+
+// silentOn returns why a node may have the volume of an object that was deleted, "" if it has reported since, or its Lease was
+// deleted: it is gone for good.
+func (s *nodes) silentOn(name string, since time.Time) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.byName[name]; n != nil && n.seen.Before(since.Add(showTime)) {
+		return silentSince(name)
+	}
+	return ""
+}
+
+func silentSince(name string) string {
+	return fmt.Sprintf("node %s: the daemon has not reported since the object was deleted", name)
 }
 
 // showTime is how long a node takes at most to show a volume again whose object was deleted.
@@ -117,17 +132,21 @@ func (s *nodes) look() (changed []string) {
 	return changed
 }
 
-// names returns the names of the known nodes, sorted.
-func (s *nodes) names() []string {
+// names returns the names of the known nodes, sorted; ErrUnavailable before they are listed.
+func (s *nodes) names() (out []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []string
+	if !s.synced {
+		return nil, fmt.Errorf("%w: %s", drivebay.ErrUnavailable, notListed)
+	}
 	for name := range s.byName {
 		out = append(out, name)
 	}
 	slices.Sort(out)
-	return out
+	return out, nil
 }
+
+const notListed = "the nodes of the cluster are not listed yet"
 
 // unread returns why volumes may exist that have no objects.
 func (s *nodes) unread() (why []string) {
@@ -135,7 +154,7 @@ func (s *nodes) unread() (why []string) {
 	defer s.mu.Unlock()
 	switch {
 	case !s.synced:
-		return []string{"the nodes of the cluster are not listed yet"}
+		return []string{notListed}
 	case len(s.byName) == 0:
 		return []string{"no node has reported yet"}
 	}
@@ -150,9 +169,10 @@ func (s *nodes) unread() (why []string) {
 
 // site is a node as a place for a new volume.
 type site struct {
-	name string
-	down string
-	room drivebay.Capacity
+	name  string
+	down  string
+	room  drivebay.Capacity
+	whole bool // whether the room is that of all its drives
 }
 
 // sites returns some of the nodes, in this order, with the room for a class; nil: all.
@@ -168,7 +188,7 @@ func (s *nodes) sites(names []string, c drivebay.Class) []site {
 	var out []site
 	for _, name := range names {
 		if n := s.byName[name]; n != nil {
-			out = append(out, site{name, n.down(name, s.now()), n.report.Capacity(c)})
+			out = append(out, site{name, n.down(name, s.now()), n.report.Capacity(c), n.report.Whole})
 		}
 	}
 	return out

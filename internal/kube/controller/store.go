@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"maps"
 	"strconv"
 	"sync"
@@ -31,14 +32,21 @@ type store[P wanted] struct {
 	synced  bool
 	waiting map[string]chan struct{} // closed when an object changes
 	last    map[string]P             // the last versions of deleted objects for which a call waits
-	// lost is when objects were deleted that may come back: their nodes have not said that nothing is left.
-	lost   map[string]time.Time
-	isLast func(P) bool // whether a node has said so
+	// lost are deleted objects that may come back: their nodes have not said that nothing is left.
+	lost  map[string]lost
+	asked func(P) translate.Asked
+	// down returns why a node is down, "" if it is not.
+	down func(node string) string
 }
 
-func newStore[P wanted](mu *sync.Mutex, changed func(string), asked func(P) translate.Asked) *store[P] {
-	return &store[P]{mu: mu, changed: changed, byID: map[string]P{}, waiting: map[string]chan struct{}{}, last: map[string]P{}, lost: map[string]time.Time{},
-		isLast: func(o P) bool { s := stateOf(asked(o)); return s.Phase == v1alpha1.VolumeReleased || s.refused() }}
+// lost is an object that was deleted.
+type lost struct {
+	node string
+	at   time.Time
+}
+
+func newStore[P wanted](mu *sync.Mutex, changed func(string), asked func(P) translate.Asked, down func(string) string) *store[P] {
+	return &store[P]{mu: mu, changed: changed, byID: map[string]P{}, waiting: map[string]chan struct{}{}, last: map[string]P{}, lost: map[string]lost{}, asked: asked, down: down}
 }
 
 // get returns an object, nil if it is not known, and a channel that is closed when it changes.
@@ -65,18 +73,30 @@ func (s *store[P]) final(o P) P {
 func (s *store[P]) lostAt(id string) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lost[id]
+	return s.lost[id].at
 }
 
-// keepLost is how long it is remembered that an object was deleted: its node shows it again, or is down, long before.
+// lostSilent returns why a volume or snapshot may exist whose object was deleted, "" if none may.
+func (s *store[P]) lostSilent(silentOn func(node string, since time.Time) string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, l := range s.lost {
+		if why := silentOn(l.node, l.at); why != "" {
+			return fmt.Sprintf("%s has no object, and may exist: %s", id, why)
+		}
+	}
+	return ""
+}
+
+// keepLost is how long it is remembered at least that an object was deleted: a node that is not down shows it again long before.
 const keepLost = 10 * time.Minute
 
 // lose notes that an object is gone. The lock is held.
 func (s *store[P]) lose(o P) {
 	now := time.Now()
-	maps.DeleteFunc(s.lost, func(_ string, at time.Time) bool { return now.Sub(at) > keepLost })
-	if !s.isLast(o) {
-		s.lost[o.GetName()] = now
+	maps.DeleteFunc(s.lost, func(_ string, l lost) bool { return now.Sub(l.at) > keepLost && s.down(l.node) == "" })
+	if is := stateOf(s.asked(o)); is.Phase != v1alpha1.VolumeReleased && !is.refused() {
+		s.lost[o.GetName()] = lost{is.Node, now}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -83,11 +84,10 @@ func (c *Controller) objectOf(ctx context.Context, id string, given bool) (*v1al
 	if o != nil {
 		return o, changed, nil
 	}
-	err := c.Missing(id)
-	if why := c.nodes.silent(c.objects.lostAt(id)); isID(id) && (why != "" || given) {
-		err = fmt.Errorf("volume %s: %w: it has no object, and may exist: %s", id, drivebay.ErrUnavailable, cmp.Or(why, "its object was deleted"))
+	if err := c.Missing(id); !given || !errors.Is(err, drivebay.ErrNotFound) {
+		return nil, nil, err
 	}
-	return nil, nil, err
+	return nil, nil, fmt.Errorf("volume %s: %w: its object was deleted, and it may exist", id, drivebay.ErrUnavailable)
 }
 
 // taskOn decides what is next for a task, which was given to the node before or was not.

@@ -118,7 +118,9 @@ func (k *creation) node(ctx context.Context) (node string, err error) {
 		}
 		node = o.Spec.Node
 	default:
-		return choose(k.c.nodes.sites(r.Nodes, r.Class), *r, k.refused)
+		class := r.Class
+		class.FSType = r.Filesystem()
+		return choose(k.c.nodes.sites(r.Nodes, class), *r, k.refused)
 	}
 	switch {
 	case r.Nodes != nil && !slices.Contains(r.Nodes, node):

@@ -78,8 +78,9 @@ type line struct {
 	pace   pace.Pace
 	used   time.Time
 
-	written written // the Event that was written last
-	waiting *change // nothing waits: nil
+	written written   // the Event that was written last
+	waiting *change   // nothing waits: nil
+	resume  time.Time // what waits is not written before: its object did not exist
 }
 
 // written is an Event as it was written.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -190,34 +189,40 @@ func (r *Recorder) forget(now time.Time) {
 }
 
 // flush writes what is due, warnings first. It returns the time until more is.
-func (r *Recorder) flush(ctx context.Context) (next time.Duration) {
-	var waiting []*line
+func (r *Recorder) flush(ctx context.Context) time.Duration {
+	for {
+		l, wait := r.due(r.opt.Clock.Now())
+		if l == nil {
+			return wait
+		}
+		r.write(ctx, l)
+	}
+}
+
+// due returns the line that is to be written now; nil: none, and the time until one is.
+func (r *Recorder) due(now time.Time) (first *line, wait time.Duration) {
+	all := max(r.resume.Sub(now), r.limit(now))
+	wait = idle
 	for _, l := range r.lines {
-		if l.waiting != nil {
-			waiting = append(waiting, l)
+		if l.waiting == nil {
+			continue
+		}
+		if w := max(all, l.resume.Sub(now), l.pace.Wait(pace.Major, now)); w > 0 {
+			wait = min(wait, w)
+		} else if first == nil || before(l, first) {
+			first = l
 		}
 	}
-	slices.SortFunc(waiting, func(a, b *line) int {
-		if a.waiting.warning != b.waiting.warning {
-			if a.waiting.warning {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(a.waiting.first.Compare(b.waiting.first), cmp.Compare(a.reason, b.reason), cmp.Compare(a.target.about, b.target.about))
-	})
-	next = idle
-	for _, l := range waiting {
-		now := r.opt.Clock.Now()
-		wait := max(r.resume.Sub(now), l.pace.Wait(pace.Major, now), r.limit(now))
-		if wait <= 0 {
-			wait = r.write(ctx, l)
-		}
-		if wait > 0 {
-			next = min(next, wait)
-		}
+	return first, wait
+}
+
+// before reports whether what waits in a line is written before that of another one.
+func before(l, other *line) bool {
+	a, b := l.waiting, other.waiting
+	if a.warning != b.warning {
+		return a.warning
 	}
-	return next
+	return cmp.Or(a.first.Compare(b.first), cmp.Compare(l.reason, other.reason), cmp.Compare(l.target.about, other.target.about)) < 0
 }
 
 // limit returns how long the next write has to wait for the budget of all.
@@ -231,8 +236,8 @@ func (r *Recorder) limit(now time.Time) time.Duration {
 	return r.filled.Add(refill).Sub(now)
 }
 
-// write writes what waits in a line. after is how long it still has to wait; 0: it is done.
-func (r *Recorder) write(ctx context.Context, l *line) (after time.Duration) {
+// write writes what waits in a line, or sets when it is tried again.
+func (r *Recorder) write(ctx context.Context, l *line) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	now := r.opt.Clock.Now()
@@ -240,9 +245,10 @@ func (r *Recorder) write(ctx context.Context, l *line) (after time.Duration) {
 	switch {
 	case err == nil && !found:
 		l.waiting = nil
-		return 0
+		return
 	case err == nil && on.UID == "" && now.Sub(l.waiting.first) < objectTime:
-		return time.Second
+		l.resume = now.Add(time.Second)
+		return
 	case err == nil:
 		r.budget--
 		err = r.send(ctx, l, on, now)
@@ -255,20 +261,19 @@ func (r *Recorder) write(ctx context.Context, l *line) (after time.Duration) {
 			r.failures = 0
 			r.opt.Log.Info("the API server takes Events again", "op", "kube")
 		}
-		return 0
+		return
 	case ctx.Err() == nil && final(err):
 		if !r.refused {
 			r.refused = true
 			r.opt.Log.Warn("the API server refuses an Event: it is not shown", "op", "kube", "reason", string(l.reason), "object", on.Kind+" "+on.Name, "err", err)
 		}
 		l.waiting = nil
-		return 0
+		return
 	}
 	if r.failures++; r.failures == 1 && !errors.Is(err, context.Canceled) {
 		r.opt.Log.Warn("the API server does not take Events: retrying", "op", "kube", "err", err)
 	}
 	r.resume = now.Add(apart.Wait(r.failures))
-	return r.resume.Sub(now)
 }
 
 // final reports whether a repetition of the request cannot help: the rights are missing, or the namespace is being deleted.

@@ -24,9 +24,11 @@ const (
 type Report struct {
 	// Mirrored is true once all volumes of the node have objects: before, a volume without an object may exist.
 	Mirrored bool `json:"mirrored,omitempty"`
+	// Whole is true if the room is that of all drives: before they are read, there may be more.
+	Whole bool `json:"whole,omitempty"`
 	// Replicates is true if the node can replicate volumes.
 	Replicates bool `json:"replicates,omitempty"`
-	// Smallest is the least size of a volume by its filesystem, for those that the node can make.
+	// Smallest is the least size of a volume by its filesystem, for those that the node can make; "" is a block volume.
 	Smallest map[string]uint64 `json:"smallest,omitempty"`
 	// Room is the space by the kind of drive, the backing and the encryption, "nvme/lvm" or "nvme/lvm/luks2".
 	Room map[string]Room `json:"room,omitempty"`

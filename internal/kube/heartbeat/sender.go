@@ -147,8 +147,7 @@ func follow[V any](ctx context.Context, changed func(), wait func(context.Contex
 // current returns the report, for which it asks the engine only if the answer can be another one than the last time.
 func (s *Sender) current(ctx context.Context) Report {
 	if now := time.Now(); s.stale.Swap(false) || now.Sub(s.asked) >= reportAge {
-		var whole bool
-		if s.last, whole = s.report(ctx); !whole {
+		if s.last = s.report(ctx); !s.last.Whole {
 			s.stale.Store(true)
 		}
 		s.asked = now
@@ -158,28 +157,24 @@ func (s *Sender) current(ctx context.Context) Report {
 	return r
 }
 
-// report asks the engine for the room of each kind of class. whole is false if it could not say for some of them now.
-func (s *Sender) report(ctx context.Context) (r Report, whole bool) {
-	r, whole = Report{Smallest: map[string]uint64{}, Room: map[string]Room{}}, true
+// report asks the engine for the room of each kind of class.
+func (s *Sender) report(ctx context.Context) Report {
+	r := Report{Whole: true, Smallest: map[string]uint64{}, Room: map[string]Room{}}
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	r.Replicates = s.opt.Replicates != nil && s.opt.Replicates(ctx) == nil
 	ask := func(class drivebay.Class) (has drivebay.Capacity, ok bool) {
 		has, err := s.opt.Volumes.Capacity(ctx, class)
-		whole = whole && (err == nil || errors.Is(err, drivebay.ErrNoSupport) || errors.Is(err, drivebay.ErrInvalid))
+		r.Whole = r.Whole && (err == nil || errors.Is(err, drivebay.ErrNoSupport) || errors.Is(err, drivebay.ErrInvalid))
 		return has, err == nil
 	}
 	class := drivebay.Class{Backing: drivebay.BackingPartition, Wipe: drivebay.WipeDiscard}
-	for _, class.FSType = range drivebay.FSTypes {
+	for _, class.FSType = range append([]string{""}, drivebay.FSTypes...) {
 		if has, ok := ask(class); ok {
 			r.Smallest[class.FSType] = has.Smallest
 		}
 	}
-	for _, class.FSType = range drivebay.FSTypes { // the room is that of any filesystem that can be made
-		if _, ok := r.Smallest[class.FSType]; ok {
-			break
-		}
-	}
+	class.FSType = "" // the room of any filesystem, which may need more than there is
 	for _, class.Drives = range []drivebay.Type{drivebay.TypeUnknown, drivebay.TypeHDD, drivebay.TypeSSD, drivebay.TypeNVMe} {
 		for _, class.Backing = range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingDrive, drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
 			for _, class.Encryption = range []string{"", drivebay.EncryptionLUKS2} {
@@ -189,7 +184,7 @@ func (s *Sender) report(ctx context.Context) (r Report, whole bool) {
 			}
 		}
 	}
-	return r, whole
+	return r
 }
 
 // renew writes the Lease.

@@ -15,6 +15,7 @@ import (
 type rooms struct {
 	Volumes
 	asked int
+	full  bool
 	err   error
 }
 
@@ -22,6 +23,9 @@ func (r *rooms) Capacity(_ context.Context, c drivebay.Class) (drivebay.Capacity
 	r.asked++
 	if c.Backing == drivebay.BackingThin {
 		return drivebay.Capacity{}, fmt.Errorf("thin: %w", drivebay.ErrNoSupport)
+	}
+	if r.full {
+		return drivebay.Capacity{Smallest: 1}, r.err
 	}
 	return drivebay.Capacity{Available: 9, Largest: 5, Smallest: 1}, r.err
 }
@@ -63,4 +67,44 @@ func TestReportIsAskedForOnce(t *testing.T) {
 		asks("it was read", true)
 		asks("nothing changed again", false)
 	})
+}
+
+// TestReportOfStart: a node that has not read its drives yet writes another report than a full one.
+func TestReportOfStart(t *testing.T) {
+	class, err := drivebay.ParseClass(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, v := range map[bool]*rooms{true: {}, false: {err: drivebay.ErrUnavailable}} {
+		v.full = true
+		r := New(Options{Volumes: v}).current(t.Context())
+		if r.Whole != want || r.Capacity(class).Largest != 0 {
+			t.Errorf("%v: %+v", v.err, r)
+		}
+	}
+}
+
+// noMkfs is a node that can make no filesystem.
+type noMkfs struct{ rooms }
+
+func (n *noMkfs) Capacity(ctx context.Context, c drivebay.Class) (drivebay.Capacity, error) {
+	if c.FSType != "" {
+		return drivebay.Capacity{}, fmt.Errorf("filesystem %s: %w", c.FSType, drivebay.ErrNoSupport)
+	}
+	return n.rooms.Capacity(ctx, c)
+}
+
+// TestReportOfBlockVolumes: a node that can make no filesystem has room for block volumes only.
+func TestReportOfBlockVolumes(t *testing.T) {
+	class, err := drivebay.ParseClass(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := New(Options{Volumes: &noMkfs{}}).current(t.Context())
+	if has := r.Capacity(class); has.Largest != 0 {
+		t.Errorf("with a filesystem: %+v", has)
+	}
+	if class.FSType = ""; r.Capacity(class).Largest == 0 || !r.Whole {
+		t.Errorf("block: %+v", r)
+	}
 }

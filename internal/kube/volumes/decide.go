@@ -177,15 +177,20 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 			Message: "the drives have another volume with this id than the node had before (" + instanceOf(found) + " on " + strings.Join(found.Drives, ", ") + ", before " + instanceOf(s.Location) +
 				"): its name is not restored. Find out which of the two is the volume, and delete this object to accept what is on the drives."}}, s.Findings...)
 	}
-	why := ""
+	why, status := "", drivebay.Missing
 	switch s.Phase = phase(o, v, s.Error, out); s.Phase {
 	case v1alpha1.VolumeMissing:
 		why = "node " + o.Spec.Node + " does not find the volume: its drives were taken out, or its record was deleted. Return the drives, or delete this object if the volume is gone for good. If another machine has the drives, spec.adopt can name it."
 	case v1alpha1.VolumeFound:
 		why = "the volume is on drives of node " + o.Spec.Node + " that are not claimed, and in none of its records. Set spec.adopt to \"" + o.Spec.Node + "\", or claim the drives."
+	case v1alpha1.VolumeMade, v1alpha1.VolumeReleasing:
+		if v == nil && !out.listed { // what the node saw of it before says nothing of today
+			status = drivebay.OperationalUnknown
+			why = "node " + o.Spec.Node + " has no record of the volume, and has not read all of its drives: whether the volume works is not known. `drivebay status` on the node names the drives."
+		}
 	}
 	if why != "" {
-		s.OperationalStatus = drivebay.Missing.String()
+		s.OperationalStatus = status.String()
 		s.Findings = []v1alpha1.VolumeFinding{{Severity: drivebay.SeverityInaccessible.String(), Reason: "VolumeNotFound", Message: why}}
 	}
 	setReady(&s.Conditions, s.Phase, s.Error, o.Generation, now)

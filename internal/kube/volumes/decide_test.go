@@ -363,3 +363,29 @@ func TestUrgency(t *testing.T) {
 		}
 	}
 }
+
+// TestLostRecordUnreadDrive: a volume that its node has no record of is not sound while a drive that may have it is not read. Its phase
+// stays, and the finding ends with the volume's return.
+func TestLostRecordUnreadDrive(t *testing.T) {
+	sound := volume(drivebay.CSIPublished)
+	sound.Health, sound.OperationalStatus, sound.Usage = drivebay.HealthGood, drivebay.Operative, drivebay.VolumeInUse
+	now := time.Unix(1000, 0)
+	for _, o := range []*v1alpha1.Volume{object(1, v1alpha1.VolumeMade, ""), object(1, v1alpha1.VolumeReleasing, "")} {
+		was := o.Status.Phase
+		look := func(when string, v *drivebay.VolumeView, listed, abnormal bool, phase v1alpha1.VolumePhase) {
+			t.Helper()
+			o.Status = answer(o, v, outcome{listed: listed}, now)
+			is := translate.View(o)
+			if is.Condition.Abnormal() != abnormal || abnormal == (is.OperationalStatus == drivebay.Operative) || o.Status.Phase != phase {
+				t.Errorf("%s, %s: %s, %v, %s", was, when, o.Status.Phase, is.OperationalStatus, is.Condition.Message())
+			}
+		}
+		o.Status = answer(o, sound, outcome{listed: true}, now)
+		o.Status.Phase = was
+		look("no record", nil, false, true, was)
+		look("no record, later", nil, false, true, was)
+		look("it is back", sound, false, false, v1alpha1.VolumeMade)
+		look("no record again", nil, false, true, v1alpha1.VolumeMade)
+		look("all drives are read", nil, true, true, v1alpha1.VolumeMissing)
+	}
+}

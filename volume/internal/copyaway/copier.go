@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/moves"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/provision"
+	"github.com/drivebay/drivebay/volume/internal/replicated"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 	"github.com/drivebay/drivebay/volume/internal/watch"
 	"github.com/drivebay/drivebay/volume/internal/write"
@@ -33,4 +34,5 @@ type Copier struct {
 	Watch      *watch.Watcher
 	Provision  *provision.Provisioner
 	Expand     *expand.Expander
+	DRBD       *replicated.Devices
 }

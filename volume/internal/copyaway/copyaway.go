@@ -22,7 +22,10 @@ func (e *Copier) CopyAway(d *drivebay.Drive, v *drivebay.Volume) (waits string) 
 	case v.Replication != nil && v.Replication.Ended:
 		return v.Replication.Why() + ": see its condition for what to do"
 	case v.Replicates():
-		return "it is replicated to " + v.Replication.Peer.String() + ": disable that on both sides, or make this side again on another drive (docs/replication.md, When a drive fails)"
+		if why := e.whyStays(v); why != "" {
+			e.stopMove(v.ID)
+			return why
+		}
 	case at != "":
 		return at + ": stop the pod that uses it; the copy starts then"
 	case e.Partitions.Marked(v):
@@ -73,6 +76,10 @@ func (e *Copier) unsettled(id string) error {
 	if _, err := e.Partitions.Drive(partitions.MoveOf(&r).To.Drives[0]); err != nil { // the move cannot settle
 		return nil
 	}
+	return settling(id)
+}
+
+func settling(id string) error {
 	return fmt.Errorf("volume %s: %w: it is on another drive now, which is being written down there", id, drivebay.ErrPending)
 }
 

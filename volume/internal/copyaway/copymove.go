@@ -36,12 +36,14 @@ func (e *Copier) moveAway(ctx context.Context, id string, m *moves.CopyMove) err
 	if err := e.verifyTarget(&rec); err != nil {
 		return errors.Join(err, e.takeBack(ctx, id))
 	}
-	e.Watch.StopScrub(ctx, id)
-	plan := append(e.Write.AddEntry(write.EntryOfMove(&rec), new(atomic.Bool)), e.copyStep(id, m))
-	if err := e.Steps.Run(ctx, id, plan); err != nil {
+	if rec, err = e.correctAwaitsKey(ctx, rec); err != nil {
 		return err
 	}
-	return e.settleMove(ctx, id)
+	e.Watch.StopScrub(ctx, id)
+	if err := e.Steps.Run(ctx, id, e.Write.AddEntry(write.EntryOfMove(&rec), new(atomic.Bool))); err != nil {
+		return err
+	}
+	return e.copyPiece(ctx, &rec.Volume, m)
 }
 
 // planMove returns the record with the target chosen.
@@ -63,12 +65,12 @@ func (e *Copier) planMove(id string) (drivebay.VolumeRecord, error) {
 	if err != nil {
 		return rec, err
 	}
-	class, size := inventory.ClassOf(v), (from.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB-place.OverheadOf(v)
-	at, err := e.Inventory.PlacementView().Choose(class, size, map[string]bool{v.Location.Drives[0]: true})
+	size := (from.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB - place.OverheadOf(v)
+	at, err := e.Inventory.PlacementView().ChooseToLeave(v, size)
 	if err != nil {
-		return rec, fmt.Errorf("no other drive of its class has room for it: %w", err)
+		return rec, err
 	}
-	to, _, err := at.Locate(class, id, e.Instances.NewInstance())
+	to, _, err := at.Locate(inventory.ClassOf(v), id, e.Instances.NewInstance())
 	if err != nil {
 		return rec, err
 	}
@@ -93,8 +95,30 @@ func (e *Copier) verifyTarget(r *drivebay.VolumeRecord) error {
 		return err
 	case d.Usage != drivebay.UsageInUse || d.Health == drivebay.HealthBad || d.Claim == nil:
 		return fmt.Errorf("drive %s (%s): %w: it is %v and %v now: another one is chosen", d.ID, d.Name, drivebay.ErrRefused, d.Health, d.Usage)
+	case inventory.LargerBlocks(e.Drives.Snapshot(), &r.Volume, d):
+		return fmt.Errorf("drive %s (%s): %w: its blocks of %d bytes are larger than those of the volume's drive: another one is chosen", d.ID, d.Name, drivebay.ErrRefused, d.LogicalBlock)
 	}
 	return nil
+}
+
+// correctAwaitsKey corrects a record that is older than the first stage of an encrypted volume. The type of its partition says
+// that it has its passphrase and is never formatted again; the copy gets its type from the record.
+func (e *Copier) correctAwaitsKey(ctx context.Context, rec drivebay.VolumeRecord) (drivebay.VolumeRecord, error) {
+	if !rec.Volume.AwaitsKey {
+		return rec, nil
+	}
+	n := write.OfVolume(&rec)
+	finished, err := e.Write.InTable(n, func(t *gpt.Table) (bool, error) {
+		p, _ := n.Find(t)
+		return p.Type != ledger.TypeMaking, nil
+	})(ctx)
+	if err != nil || !finished {
+		return rec, err
+	}
+	return e.Ledger.Change(rec.Volume.ID, func(r *drivebay.VolumeRecord) error {
+		r.Volume.AwaitsKey = false
+		return nil
+	})
 }
 
 // settleMove gives the new partition the volume's name, and marks the old one as unfinished:
@@ -115,7 +139,11 @@ func (e *Copier) settleMove(ctx context.Context, id string) error {
 		}
 		return nil
 	}
-	return e.Steps.Run(ctx, id, append(e.rename(&rec), e.Steps.Made(id, settledStep, mark)))
+	err = e.Steps.Run(ctx, id, append(e.rename(&rec), e.Steps.Made(id, settledStep, mark)))
+	if err == nil {
+		e.attachAgain(ctx, id)
+	}
+	return err
 }
 
 // rename plans to give the new partition its name, in the table and then in the kernel: udev
@@ -166,8 +194,10 @@ func (e *Copier) rename(rec *drivebay.VolumeRecord) []steps.Step {
 func (e *Copier) removePiece(piece *drivebay.Volume, n write.Entry) []steps.Step {
 	there := e.Write.InTable(n, func(*gpt.Table) (bool, error) { return true, nil })
 	shown := e.Write.AddKernelPartition(n)
-	plan := []steps.Step{e.Write.Retype("mark", n, ledger.TypeMaking), write.When(e.Steps.UnlessMade(piece.ID, "wipe", there), shown)}
-	plan = append(append(plan, e.Device.Stack(piece).EraseCopy(there)...), e.Provision.Wiped(piece, there))
+	bare := *piece
+	bare.Replication = nil // its device is on the other partition
+	plan := []steps.Step{e.Write.Retype("mark", n, ledger.TypeMaking), write.When(e.Steps.UnlessMade(piece.ID, partitions.WipeStep, there), shown)}
+	plan = append(append(plan, e.Device.Stack(&bare).EraseCopy(there)...), e.Provision.Wiped(&bare, there))
 	return append(plan, e.Write.DropEntry(n)...)
 }
 
@@ -181,7 +211,10 @@ func (e *Copier) cleanUp(ctx context.Context, id string, deleting bool) error {
 	if err != nil || !inventory.Moved(&rec) {
 		return err
 	}
-	if err := e.newCopyIsThere(ctx, &rec.Volume); err != nil && !(deleting && mirror.LostForGood(e.Drives.Snapshot(), rec.Volume.Location)) {
+	switch err := e.newCopyIsThere(ctx, &rec.Volume); {
+	case err == nil && !settled(&rec): // its drive has returned since the volume was taken: a removal looks for the name of the volume
+		return settling(id)
+	case err != nil && !(deleting && mirror.LostForGood(e.Drives.Snapshot(), rec.Volume.Location)):
 		return err
 	}
 	old, from := rec, partitions.MoveOf(&rec).From

@@ -88,8 +88,11 @@ func (e *Copier) consent(ctx context.Context, id string, m *moves.CopyMove, lost
 	if lost.Count == 0 {
 		return nil, nil
 	}
-	if r, err := e.Ledger.Record(id); err != nil || r.Volume.Usage == drivebay.VolumeInUse { // it can stay where it is
+	switch r, err := e.Ledger.Record(id); {
+	case err != nil || r.Volume.Usage == drivebay.VolumeInUse: // it can stay where it is
 		return nil, errors.Join(err, fmt.Errorf("%w: drive %s cannot read %s of it", drivebay.ErrRefused, lost.Drive, lost))
+	case r.Volume.Replicates():
+		return nil, e.refuseLoss(id, lost)
 	}
 	lost.At = e.Machine.Now()
 	asked := false

@@ -71,6 +71,24 @@ func (e *Opener) LogicalVolume(v *drivebay.Volume) (mounttable.Device, error) {
 // TheMove is LVM's name for the one move that a group can have.
 const TheMove = "pvmove0"
 
+// OrAway returns err, or why a volume cannot be reached: its drive is not here or not read, or LVM does not show the
+// volume. A mirror is reached with one of its drives, and a replicated volume with the disk of its peer.
+func (e *Opener) OrAway(v *drivebay.Volume, err error) error {
+	e.Ledger.Mu.Lock()
+	g := e.Partitions.Index.LVM.Group(v.Location.VG)
+	e.Ledger.Mu.Unlock()
+	lv := partitions.LVIn(g, v.Location)
+	switch away := e.NotHere(v); {
+	case lv != nil && v.Location.Mirrored(), e.Stack(v).Remote():
+		return err
+	case errors.Is(away, drivebay.ErrUnavailable):
+		return away
+	case v.Location.OnLVM() && lv == nil:
+		return fmt.Errorf("logical volume %s/%s: %w", v.Location.VG, v.Location.LV, partitions.Away("LVM does not show it"))
+	}
+	return err
+}
+
 // NotHere returns the error for a volume whose device is not listed: ErrUnavailable if one of
 // its drives is not here or not read, else ErrNotFound.
 func (e *Opener) NotHere(v *drivebay.Volume) error {
@@ -82,7 +100,7 @@ func (e *Opener) NotHere(v *drivebay.Volume) error {
 			continue
 		case d.Status != drivebay.StatusOnline:
 			return fmt.Errorf("drive %s: %w", id, partitions.Away("it is %v", d.Status))
-		case partitions.Stuck(*d):
+		case partitions.Stuck(*d), d.Kernel != nil && d.Kernel.GivenUp():
 			return fmt.Errorf("drive %s (%s): %w", id, d.Name, partitions.Away("it does not answer"))
 		}
 		e.Ledger.Mu.Lock()

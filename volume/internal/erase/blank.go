@@ -30,11 +30,11 @@ func (e *Eraser) RecordStep(id, what string) error {
 	return err
 }
 
-// ZeroSamples zeroes the places that are sampled before a drive counts as blank: volumes that
-// were not wiped have left their data there. The table still shows that the drive is ours.
-func ZeroSamples(ctx context.Context, disk host.Disk) error {
-	for _, at := range content.Samples(disk.Size()) {
-		if err := disk.Zero(ctx, at, content.SampleSize); err != nil {
+// ZeroSamples zeroes the places that are sampled before a drive, or the range of a physical volume, counts as
+// blank: volumes that were not wiped have left their data there. The table still shows that the drive is ours.
+func ZeroSamples(ctx context.Context, disk host.Disk, start, size uint64) error {
+	for _, at := range content.Samples(size) {
+		if err := disk.Zero(ctx, start+at, content.SampleSize); err != nil {
 			return err
 		}
 	}

@@ -73,6 +73,15 @@ func ClearStretch(ctx context.Context, disk host.Disk, start, size uint64) error
 	return nil
 }
 
+// BlankStretch makes a part of a device blank for all that tell by reading it. A partition for a physical volume
+// is proved blank only by that.
+func BlankStretch(ctx context.Context, disk host.Disk, start, size uint64) error {
+	if err := ClearStretch(ctx, disk, start, size); err != nil {
+		return err
+	}
+	return ZeroSamples(ctx, disk, start, size)
+}
+
 // Mkfs returns the command that makes the filesystem with the chosen UUID. It forces nothing:
 // where a program would ask, it stops.
 func Mkfs(v *drivebay.Volume, dev string) []string {

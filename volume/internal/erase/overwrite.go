@@ -48,6 +48,21 @@ func (e *Eraser) Reach(id, name string, at uint64) error {
 	return err
 }
 
+// Unmade records that a step is no longer done, not even in part.
+func (e *Eraser) Unmade(id, name string) error {
+	is := func(m string) bool { return m == name || strings.HasPrefix(m, name+UpTo) }
+	if r, err := e.Ledger.Record(id); err != nil || r.Work == nil || !slices.ContainsFunc(r.Work.Made, is) {
+		return err
+	}
+	_, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) error {
+		if r.Work != nil {
+			r.Work.Made = slices.DeleteFunc(r.Work.Made, is)
+		}
+		return nil
+	})
+	return err
+}
+
 // RangeWipe returns what a wipe does to a range of a device; nil: nothing.
 func RangeWipe(w drivebay.Wipe) func(context.Context, host.Disk, uint64, uint64) error {
 	switch w {

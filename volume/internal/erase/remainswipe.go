@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -74,11 +75,17 @@ func (e *Eraser) WipeRemains(ctx context.Context, l drivebay.Location, drive str
 	return nil
 }
 
+// untried are the errors of a wipe that has written nothing: the drive may not be listed yet, or again.
+var untried = []error{drivebay.ErrNotFound, drivebay.ErrRefused, drivebay.ErrUnavailable, drivebay.ErrBusy}
+
 // notWiped counts a failed wipe. If the drive is gone or BAD, or the wipe has failed
 // MaxCleanUps times, the data stays and the event VolumeLeft reports it.
 func (e *Eraser) notWiped(r drivebay.Remains, why error) error {
 	d, known := steps.DriveOf(e.Drives.Snapshot(), r.Drive)
 	here := known && d.Status == drivebay.StatusOnline
+	if here && d.Health != drivebay.HealthBad && slices.ContainsFunc(untried, func(e error) bool { return errors.Is(why, e) }) {
+		return why
+	}
 	if here && d.Health != drivebay.HealthBad && r.Tries+1 < MaxCleanUps {
 		return errors.Join(why, e.changeRemains(r.Drive, r.Partition, func(r *drivebay.Remains) { r.Tries++ }))
 	}

@@ -156,16 +156,17 @@ func (e *Expander) NoteGrown(v *drivebay.Volume) {
 func (e *Expander) growPartition(rec *drivebay.VolumeRecord) []steps.Step {
 	v, size := &rec.Volume, inventory.SizeOfWork(rec)
 	n := write.OfVolume(rec)
+	grown := e.Write.InTable(n, func(t *gpt.Table) (bool, error) {
+		p, _ := n.Find(t)
+		return p.Size >= size, nil
+	})
 	var plan []steps.Step
 	if v.RawBlocks() {
-		plan = append(plan, e.Steps.Made(v.ID, "zero", func(ctx context.Context) error { return e.zeroBehind(ctx, n, size) }))
+		plan = append(plan, e.zeroedBehind(n, size, grown))
 	}
 	return append(plan, steps.Step{
 		Name: "table",
-		Done: e.Write.InTable(n, func(t *gpt.Table) (bool, error) {
-			p, _ := n.Find(t)
-			return p.Size >= size, nil
-		}),
+		Done: grown,
 		Do: func(ctx context.Context) error {
 			return e.Write.WithTable(ctx, n.Drive, func(ctx context.Context, disk host.Disk, t *gpt.Table) error {
 				p, _ := n.Find(t)
@@ -176,6 +177,26 @@ func (e *Expander) growPartition(rec *drivebay.VolumeRecord) []steps.Step {
 			})
 		},
 	}, e.Write.AddKernelPartition(n))
+}
+
+// zeroedBehind returns the step that zeroes what a partition is to grow into. The record does not say that it is done: nothing on
+// the drive ties a free range to a record, and where that is older than the drive, other volumes have been in the range since.
+func (e *Expander) zeroedBehind(n write.Entry, size uint64, grown func(context.Context) (bool, error)) steps.Step {
+	zeroed := false
+	return steps.Step{
+		Name: "zero",
+		Done: func(ctx context.Context) (bool, error) {
+			if zeroed {
+				return true, nil
+			}
+			return grown(ctx)
+		},
+		Do: func(ctx context.Context) error {
+			err := e.zeroBehind(ctx, n, size)
+			zeroed = err == nil
+			return err
+		},
+	}
 }
 
 // zeroBehind zeroes what a partition is to grow into, on the drive itself: the range is in no
@@ -238,5 +259,10 @@ func (e *Expander) growLogical(rec *drivebay.VolumeRecord) []steps.Step {
 		return []steps.Step{legs, e.extentsZeroed(v, size), legs, e.Write.LVMStep("volume", v.Location, new(atomic.Bool), e.extendOverZeroes(v, size))}
 	}
 	plan := lvm.Extend(v.Location.VG, v.Location.LV, size)
+	if l := v.Location; l.Kind == drivebay.LocationThin { // LVM does not refuse it, and the pool may have other volumes since the growth was recorded
+		for i := range plan {
+			plan[i].May = func(r *lvm.Report) error { return place.FitsPool(r.Group(l.VG), l.Pool, l.LV, size) }
+		}
+	}
 	return []steps.Step{legs, e.Write.LVMStep("volume", v.Location, new(atomic.Bool), func(*lvm.Report) ([]lvm.Step, error) { return plan, nil })}
 }

@@ -18,6 +18,7 @@ func (s PlacementView) GrowsTo(v *drivebay.Volume) (uint64, error) {
 		return 0, fmt.Errorf("%w: where it is, is not known", drivebay.ErrNotFound)
 	}
 	more := uint64(place.Most)
+	s.grows = v.ID
 	for _, id := range v.Location.Drives {
 		parts, listed := s.Index.Parts[id]
 		d, ok := steps.DriveOf(s.Drives, id)

@@ -48,7 +48,7 @@ func (s PlacementView) planMove(r *drivebay.VolumeRecord, size uint64) (RoomPlan
 	if err := s.MayMove(r); err != nil {
 		return RoomPlan{}, fmt.Errorf("volume %s %w", r.Volume.Name, err)
 	}
-	sites := slices.DeleteFunc(s.sites(ClassOf(&r.Volume)), func(at place.Site) bool { return at.Most < size })
+	sites := slices.DeleteFunc(s.sitesToMove(&r.Volume), func(at place.Site) bool { return at.Most < size })
 	own := func(at place.Site) int { return Btoi(at.Rooms[0].Drive.ID == r.Volume.Location.Drives[0]) }
 	slices.SortStableFunc(sites, func(a, b place.Site) int { return cmp.Compare(own(b), own(a)) })
 	if len(sites) == 0 {

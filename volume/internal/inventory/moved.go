@@ -2,9 +2,13 @@ package inventory
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
+	"github.com/drivebay/drivebay/volume/internal/place"
+	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
 // UsedAt returns where the volume is in use. A replicated volume always is: DRBD has its piece open.
@@ -57,4 +61,28 @@ func ClassOf(v *drivebay.Volume) drivebay.Class {
 		c.Backing = drivebay.BackingDrive
 	}
 	return c
+}
+
+// LargerBlocks reports whether a drive has larger logical blocks than the one that a volume is on. The volume cannot move there:
+// Linux mounts no filesystem whose sectors or blocks are smaller than the blocks of its device (fs/xfs/xfs_buf.c, xfs_setsize_buftarg;
+// fs/ext4/super.c, "bad block size"), and what a block volume holds is not known.
+func LargerBlocks(s *drivebay.Snapshot, v *drivebay.Volume, d *drivebay.Drive) bool {
+	from, known := steps.DriveOf(s, v.Location.Drives[0])
+	return known && d.LogicalBlock > max(from.LogicalBlock, 512)
+}
+
+// sitesToMove returns the places where a partition or a whole drive can move with all that is in it, best first.
+func (s PlacementView) sitesToMove(v *drivebay.Volume) []place.Site {
+	return slices.DeleteFunc(s.sites(ClassOf(v)), func(at place.Site) bool {
+		return slices.ContainsFunc(at.Rooms, func(r place.DriveSpace) bool { return LargerBlocks(s.Drives, v, r.Drive) })
+	})
+}
+
+// ChooseToLeave returns the place where a volume with a piece of a size moves when it has to leave its drive.
+func (s PlacementView) ChooseToLeave(v *drivebay.Volume, size uint64) (place.Site, error) {
+	at, err := s.choose(s.sitesToMove(v), ClassOf(v), size, map[string]bool{v.Location.Drives[0]: true})
+	if err != nil {
+		err = fmt.Errorf("no other drive of its class has room for it, with blocks no larger than those of its drive: %w", err)
+	}
+	return at, err
 }

@@ -16,8 +16,12 @@ func (s PlacementView) sites(c drivebay.Class) []place.Site {
 
 // Choose returns the best place for a volume; drives in without have been tried.
 func (s PlacementView) Choose(c drivebay.Class, size uint64, without map[string]bool) (place.Site, error) {
+	return s.choose(s.sites(c), c, size, without)
+}
+
+func (s PlacementView) choose(sites []place.Site, c drivebay.Class, size uint64, without map[string]bool) (place.Site, error) {
 	most := uint64(0)
-	for _, at := range s.sites(c) {
+	for _, at := range sites {
 		if slices.ContainsFunc(at.Rooms, func(r place.DriveSpace) bool { return without[r.Drive.ID] }) {
 			continue
 		}
@@ -51,7 +55,7 @@ func (s PlacementView) limit(c drivebay.Class) uint64 {
 
 // Capacity returns the space for new volumes of a class.
 func (s PlacementView) Capacity(c drivebay.Class) drivebay.Capacity {
-	out := drivebay.Capacity{Smallest: place.Smallest(c, false)}
+	out := drivebay.Capacity{Smallest: place.Smallest(c, c.FSType == "")}
 	for _, at := range s.sites(c) {
 		out.Largest = max(out.Largest, at.Most)
 		out.Available += at.Available(c)

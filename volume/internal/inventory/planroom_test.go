@@ -28,6 +28,7 @@ func TestPlanRoom(t *testing.T) {
 	}
 	spoiled := func(d *drivebay.Drive) { d.Health = drivebay.HealthSuspect }
 	unclaimed := func(d *drivebay.Drive) { d.Claim = nil }
+	larger := func(d *drivebay.Drive) { d.LogicalBlock = 4096 }
 	nvme := func(d *drivebay.Drive) { d.Type = drivebay.TypeNVMe }
 	for name, c := range map[string]struct {
 		d1, d2 change // the second drive is away where it is not named
@@ -44,6 +45,9 @@ func TestPlanRoom(t *testing.T) {
 		"to another drive":               {at: 70, size: 60, d2: func(*drivebay.Drive) {}, want: "a to 2"},
 		"not to an unclaimed one":        {at: 40, size: 60, d2: unclaimed, want: "b to 1"},
 		"not to one that is not GOOD":    {at: 40, size: 60, d2: spoiled, want: "b to 1"},
+		"not to one of larger blocks":    {at: 40, size: 60, d2: larger, want: "b to 1"},
+		"nor the other one":              {at: 12, size: 92, a: used, d2: larger, want: "behind it no drive that volume b may move to has 10 GiB free in one piece"},
+		"to one of smaller blocks":       {at: 70, size: 60, d1: larger, d2: func(*drivebay.Drive) {}, want: "a to 2"},
 		"from a drive that is not GOOD":  {at: 20, size: 40, d1: spoiled, d2: func(*drivebay.Drive) {}, want: "a to 2"},
 		"in use":                         {at: 20, size: 40, a: used, want: "b to 1"},
 		"in use, and the end of it":      {size: 120, a: used, want: "its drive ends behind it"},

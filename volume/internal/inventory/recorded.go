@@ -207,10 +207,11 @@ func (e *Inventory) FindBlankPVs(ctx context.Context, s *drivebay.Snapshot) erro
 	return errors.Join(errs...)
 }
 
-// ContentOfRange detects what is written in a range of a drive, through the drive's device node.
+// ContentOfRange detects what is written in a range of a drive, through the drive's device node. The range is
+// sampled like a drive: behind an erased label, a physical volume has its data between the ends.
 func (e *Inventory) ContentOfRange(ctx context.Context, d *drivebay.Drive, start, size uint64) (drivebay.Content, error) {
 	return readRange(ctx, e, d, start, size, func(r *io.SectionReader) (drivebay.Content, error) {
-		return content.Detect(r, size, max(d.LogicalBlock, 512)), nil
+		return content.DetectDrive(r, size, max(d.LogicalBlock, 512)), nil
 	})
 }
 

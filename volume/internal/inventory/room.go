@@ -210,7 +210,8 @@ func (s PlacementView) physical(d *drivebay.Drive, p partitions.Part) *place.PVS
 	if out.Kind == drivebay.LocationThin {
 		out.Extents = place.PoolExtents(pv.Free / lvm.ExtentSize)
 		if pool := g.LV(place.PoolName); pool != nil {
-			out.Extents = unpromised(g, pool)
+			out.Extents = place.Unpromised(g, pool)
+			out.Extents -= min(out.Extents, s.growingInPool(g.Name))
 		}
 	}
 	if !pv.Allocatable || pv.Missing || len(g.Missing()) > 0 || x.Group(g.Name) == nil {
@@ -244,15 +245,21 @@ func (s PlacementView) Members(g *lvm.Group) map[string]string {
 	return out
 }
 
-// unpromised returns how many extents of a thin pool no volume or snapshot can ever fill.
-func unpromised(g *lvm.Group, pool *lvm.LV) uint64 {
-	left := pool.Size
-	for _, lv := range g.LVs {
-		if lv.Pool == pool.Name {
-			left -= min(left, lv.Size)
+// growingInPool returns how many extents of the thin pool in a group the growth of other volumes will take. LVM itself gives a
+// thin volume any size. A growth that failed counts: it can be retried.
+func (s PlacementView) growingInPool(group string) (n uint64) {
+	for _, rec := range s.records {
+		l := rec.Volume.Location
+		if rec.Work.Op != drivebay.WorkExpand || l.Kind != drivebay.LocationThin || l.VG != group || rec.Volume.ID == s.grows {
+			continue
 		}
+		have := uint64(0)
+		if lv := partitions.LVOf(s.Index.LVM.Report, l); lv != nil {
+			have = place.ExtentsOf(lv.Size)
+		}
+		n += place.ExtentsOf(SizeOfWork(rec)) - min(have, place.ExtentsOf(SizeOfWork(rec)))
 	}
-	return left / lvm.ExtentSize
+	return n
 }
 
 // promise subtracts the space that a volume that is being made will need.

@@ -25,9 +25,9 @@ func (s PlacementView) RoomToLeave(v *drivebay.Volume, from string) (to string, 
 		return "", fmt.Errorf("its partition is not listed: %w", drivebay.ErrPending)
 	}
 	size := (p.Size+partitions.MiB-1)/partitions.MiB*partitions.MiB - place.OverheadOf(v)
-	at, err := s.Choose(ClassOf(v), size, map[string]bool{from: true})
+	at, err := s.ChooseToLeave(v, size)
 	if err != nil {
-		return "", fmt.Errorf("no other drive of its class has room for it: %w", err)
+		return "", err
 	}
 	return at.Rooms[0].Drive.ID, nil
 }

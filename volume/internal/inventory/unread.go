@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -149,12 +150,17 @@ func (e *Inventory) claimedSince(s *drivebay.Snapshot, id string) bool {
 // service.
 func mayCarry(d *drivebay.Drive) bool {
 	switch {
-	case d.Status == drivebay.StatusOffline, d.System, instances.Left(d), d.Size == 0: // of size 0: it has no medium
+	case d.Status == drivebay.StatusOffline, d.System, instances.Left(d), d.Size == 0 && (d.Kernel == nil || !d.Kernel.Dead()): // of size 0: it has no medium
 		return false
-	case readBlank(d), d.Content.Kind == drivebay.ContentForeign:
+	case readBlank(d), d.Content.Kind == drivebay.ContentForeign && !namesOurs(d.Content):
 		return false
 	}
-	return d.Content.Kind == drivebay.ContentOurs || d.Claim != nil || !d.Cordoned
+	return d.Content.Kind == drivebay.ContentOurs || namesOurs(d.Content) || d.Claim != nil || !d.Cordoned
+}
+
+// namesOurs reports whether something on a drive has a name of ours, whatever else is on it: what is left of a table whose front was erased.
+func namesOurs(c drivebay.Content) bool {
+	return slices.ContainsFunc(c.Signatures, func(s drivebay.Signature) bool { return strings.HasPrefix(s.Label, drivebay.PartitionPrefix) })
 }
 
 // readBlank reports whether a drive was read as blank and has got no partitions since.
@@ -199,7 +205,7 @@ func (e *Inventory) whyUnread(ctx context.Context, d *drivebay.Drive, err error)
 		return "it is not listed yet"
 	case len(parts) == 0 && d.Content.Kind == drivebay.ContentUnknown:
 		return partitions.NotReadYet(d)
-	case len(parts) == 0 && d.Content.Kind == drivebay.ContentOurs:
+	case len(parts) == 0 && (d.Content.Kind == drivebay.ContentOurs || namesOurs(d.Content)):
 		return e.whyHidden(ctx, d)
 	}
 	if d.Content.Kind == drivebay.ContentUnknown && slices.ContainsFunc(parts, e.unrecordedPart) {
@@ -234,10 +240,25 @@ func (e *Inventory) whyHidden(ctx context.Context, d *drivebay.Drive) string {
 	case err != nil:
 		return "its table cannot be read: " + err.Error()
 	}
+	if blocks := otherBlocks(d); len(table) == 0 && blocks != "" {
+		return "its partition table is for blocks of another size than the " + blocks + " bytes that it has here: connect it as it was before, or pull it"
+	}
 	for _, p := range table {
 		_, whole := ledger.Types[p.Type]
 		if whole && !e.Instances.Recorded(ledger.IDOfPartition(p.Name)) || p.Type == ledger.TypePV && !e.blankRange(ctx, d, p) && !e.hasLeft(ctx, d, p.Start, p.Size) {
 			return fmt.Sprintf("the kernel does not have partition %d of its table (`partx --update` on its device reads the table again)", p.Number)
+		}
+	}
+	return ""
+}
+
+// otherBlocks returns the size of the blocks that a drive has, if a partition table was found on it where only
+// other blocks have one (UEFI 2.10, 5.3.1: in the second block, and in the last one); "" if not.
+func otherBlocks(d *drivebay.Drive) string {
+	block := uint64(max(d.LogicalBlock, 512))
+	for _, s := range d.Content.Signatures {
+		if s.Format == "gpt" && s.Offset != block && s.Offset != d.Size/block*block-block {
+			return strconv.FormatUint(block, 10)
 		}
 	}
 	return ""
@@ -305,9 +326,20 @@ func orForget(id string) string {
 	return "bring it back and retry, or leave the data as they are with `drivebay volume forget " + id + "`"
 }
 
+// Absent returns nil if what LVM does not report of a volume or snapshot is gone from its drives. w is the work on it.
+func (e *Inventory) Absent(r *lvm.Report, id string, l drivebay.Location, w *drivebay.Work) error {
+	if !partitions.MustBeThere(w) {
+		return nil
+	}
+	if err := instances.RefuseOther(r, l); err != nil {
+		return err
+	}
+	return e.AllSeen(r, id, l)
+}
+
 // AllSeen returns nil when LVM has reported the physical volumes of a location: then a
-// volume that the report lacks does not exist. A physical volume that LVM does not see,
-// and that is not blank, may hold it.
+// volume that the report lacks does not exist. A physical volume that LVM does not see
+// may hold it, also one that reads as blank: an erased label leaves the data.
 func (e *Inventory) AllSeen(r *lvm.Report, volume string, l drivebay.Location) error {
 	for _, id := range l.Drives {
 		d, err := e.Partitions.Drive(id)
@@ -324,9 +356,11 @@ func (e *Inventory) AllSeen(r *lvm.Report, volume string, l drivebay.Location) e
 		case pv != nil:
 			return fmt.Errorf("drive %s (%s): %w", id, d.Name, partitions.Away("volume group %s is not on its physical volume, so that nothing can be wiped; %s", l.VG, orForget(volume)))
 		}
-		if why := e.whyUnseen(d, p); why != "" {
-			return fmt.Errorf("drive %s (%s): %w", id, d.Name, partitions.Away("%s; retry when it does", why))
+		why := e.whyUnseen(d, p)
+		if why == "" {
+			return fmt.Errorf("drive %s (%s): %w", id, d.Name, partitions.Away("the physical volume in its partition %s has no label, so that nothing can be wiped: %s; %s", p.Name, restoreLVM, orForget(volume)))
 		}
+		return fmt.Errorf("drive %s (%s): %w", id, d.Name, partitions.Away("%s; retry when it does", why))
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (e *Crypt) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) steps.St
 		Do: func(ctx context.Context) error {
 			key, err := Passphrase(secrets)
 			if err == nil {
-				err = errors.Join(e.Device.Lock(ctx, v), e.dropHeader(v), e.unmade(v.ID, "zero"))
+				err = errors.Join(e.Device.Lock(ctx, v), e.dropHeader(v), e.Erase.Unmade(v.ID, "zero"))
 			}
 			if err != nil {
 				return err
@@ -152,17 +152,6 @@ func (e *Crypt) encrypted(v *drivebay.Volume, secrets drivebay.Secrets) steps.St
 			})
 		},
 	}
-}
-
-// unmade records that a step is no longer done.
-func (e *Crypt) unmade(id, name string) error {
-	_, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) error {
-		if r.Work != nil {
-			r.Work.Made = slices.DeleteFunc(r.Work.Made, func(m string) bool { return m == name || strings.HasPrefix(m, name+erase.UpTo) })
-		}
-		return nil
-	})
-	return err
 }
 
 // Overwrite zeroes or discards a range of a volume piece by piece, for the step of that name. If the

@@ -39,8 +39,12 @@ func (f filesystem) Open(ctx context.Context, _ device.Opening) (mounttable.Devi
 	return f.s.D, f.s.Mount(ctx, f.at, f.options, f.readOnly)
 }
 
-// Grow grows the filesystem to the size of its device, while it is mounted at the path.
+// Grow grows the filesystem to the size of its device, while it is mounted at the path: the filesystem below a bare folder
+// is the system's.
 func (f filesystem) Grow(ctx context.Context, _ device.Opening) error {
+	if err := f.s.proveLive(ctx, f.at); err != nil {
+		return err
+	}
 	return steps.Touch(ctx, f.s.Steps, &f.s.V, steps.GrowTime, func(ctx context.Context) error {
 		return f.s.Machine.Grow(ctx, f.at.Place, f.s.V.FSType)
 	})

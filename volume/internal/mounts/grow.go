@@ -15,10 +15,6 @@ const tail = 4 << 20
 
 // Expand grows the filesystem of a volume to the size of its device.
 func (s *MountState) Expand(ctx context.Context, at MountPath, r drivebay.SizeRange, secrets drivebay.Secrets) (uint64, error) {
-	have := s.at(at)
-	if have == nil && len(s.Ours(at)) == 0 {
-		return 0, fmt.Errorf("%w: it is neither staged nor published at %s", drivebay.ErrNotFound, at)
-	}
 	size := s.V.Size
 	switch {
 	case s.Inventory.Untrusted(s.V.Location.Drives):

@@ -15,16 +15,11 @@ import (
 // directory. They block nothing, once the kernel has proved that no container has the volume open any
 // more.
 
-// Lost returns the publications that are not mounted any more.
-func (s *VolumeMounts) Lost() []drivebay.Publication {
-	return slices.DeleteFunc(slices.Clone(s.V.Publications), func(p drivebay.Publication) bool { return slices.Contains(s.Now, p) })
-}
-
 // DropLost removes the publications of a volume that is mounted nowhere from its record. A block volume
 // that is staged is mounted nowhere either: what counts there is whether it has lost a target.
 func (e *Mounter) DropLost(ctx context.Context, v drivebay.Volume) error {
 	s, err := e.MountState(ctx, v)
-	if err != nil || len(s.Lost()) == 0 || len(s.T.Of(s.D)) > 0 {
+	if err != nil || len(s.Lost) == 0 || len(s.T.Of(s.D)) > 0 {
 		return err
 	}
 	if slices.ContainsFunc(s.Now, func(p drivebay.Publication) bool { return !s.stagedAsBlock(p) }) {
@@ -33,9 +28,9 @@ func (e *Mounter) DropLost(ctx context.Context, v drivebay.Volume) error {
 	if err := s.Unused(ctx); err != nil {
 		return err
 	}
-	s.Now = nil
+	s.Now, s.Lost = nil, nil
 	s.Counters.Of(v.ID).forget()
-	if err := s.Keep(nil); err != nil {
+	if err := s.Keep(); err != nil {
 		return err
 	}
 	return s.closeUnused(ctx)

@@ -9,6 +9,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
+	"github.com/drivebay/drivebay/volume/internal/mirror"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 )
 
@@ -31,10 +32,11 @@ func (e *Mounter) Mounted(ctx context.Context, v *drivebay.Volume) ([]host.Mount
 // VolumeMounts is a volume, its device and what the mount table shows of it at the moment of a call.
 type VolumeMounts struct {
 	*Mounter
-	V   drivebay.Volume
-	D   mounttable.Device // zero: absent
-	T   *mounttable.MountTable
-	Now []drivebay.Publication // publications of the record that are still in effect
+	V    drivebay.Volume
+	D    mounttable.Device // zero: absent
+	T    *mounttable.MountTable
+	Now  []drivebay.Publication // publications of the record that are still in effect
+	Lost []drivebay.Publication // publications of the record that are not mounted any more
 }
 
 // MountState changes the mounts of a volume, and its record with them.
@@ -58,6 +60,8 @@ func (e *Mounter) MountStateIn(v drivebay.Volume, t *mounttable.MountTable) *Mou
 	for _, p := range v.Publications {
 		if at, err := e.CheckPath(p.Path); s.stagedAsBlock(p) || err == nil && len(s.Ours(at)) > 0 {
 			s.Now = append(s.Now, p)
+		} else {
+			s.Lost = append(s.Lost, p)
 		}
 	}
 	return s
@@ -95,19 +99,12 @@ func (s *VolumeMounts) former(at MountPath) mounttable.Device {
 	return mounttable.Device{}
 }
 
-func (s *VolumeMounts) recorded(at MountPath) *drivebay.Publication {
-	path := at.String()
-	i := slices.IndexFunc(s.V.Publications, func(p drivebay.Publication) bool { return p.Path == path })
-	if i < 0 {
-		return nil
-	}
-	return &s.V.Publications[i]
-}
+func (s *VolumeMounts) recorded(at MountPath) *drivebay.Publication { return in(s.V.Publications, at) }
 
 // live reports whether a path shows the volume's current device.
 func (s *VolumeMounts) live(at MountPath) bool {
 	m, ok := s.T.Top(at.Target)
-	if !ok || !mounttable.Carries(m, s.D) || strings.HasSuffix(m.Root, mounttable.Unlinked) {
+	if !ok || !mounttable.Carries(m, s.D) || strings.HasSuffix(m.Root, mounttable.Unlinked) || s.hidden(at) != nil {
 		return false
 	}
 	p := s.at(at)
@@ -123,24 +120,30 @@ func (s *VolumeMounts) stranger(at MountPath) error {
 	return fmt.Errorf("volume %s: path %s: %w: something else is mounted there: %s", s.V.ID, at, drivebay.ErrRefused, mounttable.What(m))
 }
 
-// Staging returns the staging publication.
-func (s *VolumeMounts) Staging() *drivebay.Publication {
-	for _, p := range s.Now {
-		if p.Staging {
-			return &p
-		}
+// hidden returns an error if a later mount hides what is mounted at a path: a program that opens the path
+// gets that mount.
+func (s *VolumeMounts) hidden(at MountPath) error {
+	if above, hidden := s.T.Above(at.Target); hidden && len(s.T.On[at.Target]) > 0 {
+		return fmt.Errorf("volume %s: path %s: %w: it is hidden by another mount: %s at %s", s.V.ID, at, drivebay.ErrRefused, mounttable.What(above), above.Target)
 	}
 	return nil
 }
 
-// targets returns the publications except staging and one path.
-func (s *VolumeMounts) targets(but MountPath) []drivebay.Publication {
-	return slices.DeleteFunc(slices.Clone(s.Now), func(p drivebay.Publication) bool { return p.Staging || p.Path == but.String() })
+// Staging returns the staging publication.
+func (s *VolumeMounts) Staging() *drivebay.Publication {
+	return mirror.StagedAt(&drivebay.Volume{Publications: slices.Clone(s.Now)})
+}
+
+// targets returns publications except staging and one path.
+func (s *VolumeMounts) targets(of []drivebay.Publication, but MountPath) []drivebay.Publication {
+	return slices.DeleteFunc(slices.Clone(of), func(p drivebay.Publication) bool { return p.Staging || p.Path == but.String() })
 }
 
 // at returns the publication at a path if it is still in effect.
-func (s *VolumeMounts) at(at MountPath) *drivebay.Publication {
-	for _, p := range s.Now {
+func (s *VolumeMounts) at(at MountPath) *drivebay.Publication { return in(s.Now, at) }
+
+func in(all []drivebay.Publication, at MountPath) *drivebay.Publication {
+	for _, p := range all {
 		if p.Path == at.String() {
 			return &p
 		}
@@ -148,30 +151,33 @@ func (s *VolumeMounts) at(at MountPath) *drivebay.Publication {
 	return nil
 }
 
-// Keep writes the current publications to the record.
-func (s *MountState) Keep(more func(*drivebay.Volume) error) error {
-	if more == nil && slices.Equal(s.Now, s.V.Publications) && atRest(s.V) {
+// Keep writes the publications to the record. One that was unmounted by hand stays in it: its container
+// may have the volume still, and its path shows a bare folder to the next one.
+func (s *MountState) Keep() error {
+	all := slices.Concat(s.Now, s.Lost)
+	if slices.Equal(all, s.V.Publications) && atRest(s.V) {
 		return nil
 	}
 	_, err := s.Ledger.ChangeSoon(s.V.ID, func(r *drivebay.VolumeRecord) error {
-		r.Volume.Publications = s.Now
-		if err := settle(&r.Volume); err != nil {
-			return err
-		}
-		if more != nil {
-			return more(&r.Volume)
-		}
-		return nil
+		r.Volume.Publications = all
+		return settle(&r.Volume)
 	})
 	return err
 }
 
-func (s *VolumeMounts) without(at MountPath) {
-	s.Now = slices.DeleteFunc(s.Now, func(p drivebay.Publication) bool { return p.Path == at.String() })
+func (s *VolumeMounts) without(path string) {
+	is := func(p drivebay.Publication) bool { return p.Path == path }
+	s.Now, s.Lost = slices.DeleteFunc(s.Now, is), slices.DeleteFunc(s.Lost, is)
 }
 
+// with adds a publication. A volume is staged at one path.
 func (s *VolumeMounts) with(p drivebay.Publication) {
-	s.Now = append(slices.DeleteFunc(s.Now, func(have drivebay.Publication) bool { return have.Path == p.Path }), p)
+	s.without(p.Path)
+	s.Lost = slices.DeleteFunc(s.Lost, func(was drivebay.Publication) bool { return p.Staging && was.Staging })
+	for i := range s.Now {
+		s.Now[i].Staging = s.Now[i].Staging && !p.Staging
+	}
+	s.Now = append(s.Now, p)
 }
 
 // atRest reports whether the status agrees with the publications, or does not depend on them.

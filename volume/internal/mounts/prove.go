@@ -24,7 +24,7 @@ func ProveFS(disk host.Disk, v *drivebay.Volume) error {
 		}
 	}
 	if c.Reason != "" {
-		return fmt.Errorf("the filesystem cannot be read: %s", c.Reason)
+		return fmt.Errorf("the filesystem: %w: %s", host.ErrUnreadable, c.Reason)
 	}
 	var found []string
 	for _, s := range c.Signatures {

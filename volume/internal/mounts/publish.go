@@ -1,6 +1,7 @@
 package mounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +15,7 @@ import (
 // MayPublish refuses a further path for a volume on a drive that shrank or whose layout is unknown.
 // An existing path stays.
 func (e *Mounter) MayPublish(s *MountState, at MountPath) error {
-	if s.at(at) != nil && s.live(at) {
-		return nil
-	}
-	if !e.Inventory.Untrusted(s.V.Location.Drives) {
+	if s.at(at) != nil && s.live(at) || !e.Inventory.Untrusted(s.V.Location.Drives) {
 		return nil
 	}
 	return e.Partitions.Trusted(s.V.Location.Drives)
@@ -31,9 +29,12 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 	}
 	want := drivebay.Publication{Path: at.String(), Context: context, Access: r.Access, Flags: FlagsOf(r.Options), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot(), Pod: r.Pod,
 		ReadOnly: r.ReadOnly || r.Access == drivebay.AccessReader || slices.Contains(r.Options, "ro")}
+	if err := cmp.Or(s.hidden(from), s.hidden(at)); err != nil {
+		return err
+	}
 	staged := s.Staging()
 	if staged == nil || staged.Path != from.String() || s.D.Num == "" || !s.stagedAsBlock(*staged) && !s.live(from) {
-		return fmt.Errorf("%w: it is not staged at %s", drivebay.ErrBusy, from)
+		return s.Device.OrAway(&s.V, fmt.Errorf("%w: it is not staged at %s", drivebay.ErrBusy, from))
 	}
 	if err := sameContext(*staged, context); err != nil {
 		return err
@@ -41,13 +42,13 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 	if err := s.stranger(at); err != nil {
 		return err
 	}
+	if s.live(at) && !s.same(at, want) {
+		return fmt.Errorf("%w: it is published there with other options", drivebay.ErrExists)
+	}
 	if have := s.at(at); have != nil && s.live(at) {
-		if have.Staging || !same(*have, want) {
-			return fmt.Errorf("%w: it is published there with other options", drivebay.ErrExists)
-		}
 		want.Since = have.Since
 		if have.Flags != "" {
-			return s.Keep(nil)
+			return s.Keep()
 		}
 	}
 	if err := s.mayJoin(at, want); err != nil {
@@ -62,7 +63,7 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 		}
 	}
 	s.with(want)
-	if err := s.Keep(nil); err != nil {
+	if err := s.Keep(); err != nil {
 		return err
 	}
 	return s.succeeded()
@@ -72,7 +73,7 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 // one path alone, or any number. A block volume is read-only at all paths or at none, because the
 // mount of its device node does not limit writes to the device.
 func (s *VolumeMounts) mayJoin(at MountPath, want drivebay.Publication) error {
-	for _, p := range append(s.targets(at), s.unrecorded(at)...) {
+	for _, p := range slices.Concat(s.targets(s.Now, at), s.targets(s.Lost, at), s.unrecorded(at)) {
 		switch {
 		case want.Access.Exclusive() || s.exclusive(p):
 			return fmt.Errorf("%w: its access mode allows one path, and it is published at %s", drivebay.ErrBusy, p.Path)
@@ -138,8 +139,9 @@ func (s *MountState) proveLive(ctx context.Context, at MountPath) error {
 	if err != nil {
 		return err
 	}
-	if m, mounted := t.Top(at.Target); !mounted || !mounttable.Carries(m, s.D) {
-		return fmt.Errorf("%w: it is not mounted at %s any more", drivebay.ErrBusy, at)
+	m, mounted := t.Top(at.Target)
+	if _, hidden := t.Above(at.Target); !mounted || hidden || !mounttable.Carries(m, s.D) {
+		return s.Device.OrAway(&s.V, fmt.Errorf("%w: it is not mounted at %s any more", drivebay.ErrBusy, at))
 	}
 	return nil
 }
@@ -164,17 +166,17 @@ func (s *MountState) bindDevice(ctx context.Context, at MountPath, readOnly bool
 // Unpublish ends a publication of a volume.
 func (s *MountState) Unpublish(ctx context.Context, at MountPath) error {
 	have := s.at(at)
-	if have != nil && have.Staging {
+	if have != nil && have.Staging && !guessed(have) {
 		return fmt.Errorf("%w: it is staged there, not published", drivebay.ErrBusy)
 	}
 	if err := s.Clear(ctx, at); err != nil {
 		return err
 	}
-	s.without(at)
-	if have != nil && have.ReadOnly && !s.V.HasFilesystem() && len(s.targets(at)) == 0 {
+	s.without(at.String())
+	if have != nil && have.ReadOnly && !s.V.HasFilesystem() && len(s.targets(s.Now, at)) == 0 {
 		s.writable(ctx)
 	}
-	if err := s.Keep(nil); err != nil {
+	if err := s.Keep(); err != nil {
 		return err
 	}
 	return steps.InOurWords(s.Machine.Remove(at.Place)) // a repeated call removes what this one has not

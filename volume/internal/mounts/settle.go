@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 )
 
@@ -21,9 +22,10 @@ func (e *Mounter) SettleAll(ctx context.Context) {
 				return err
 			}
 			s := e.MountStateIn(v, t)
+			boot := s.Mirror.Boot() // what was mounted before the machine was restarted is not missing
+			s.Lost = slices.DeleteFunc(s.Lost, func(p drivebay.Publication) bool { return boot == "" || p.Boot != boot })
 			s.takeIn()
-			s.missIn()
-			if err := s.Keep(nil); err != nil || s.D.Num == "" { // without its device it is not known whether the volume is in use
+			if err := s.Keep(); err != nil || s.D.Num == "" { // without its device it is not known whether the volume is in use
 				return err
 			}
 			return s.closeUnused(ctx)
@@ -34,29 +36,26 @@ func (e *Mounter) SettleAll(ctx context.Context) {
 	}
 }
 
-// missIn keeps publications that were mounted since the machine started and are not any more.
-func (s *VolumeMounts) missIn() {
-	boot := s.Mirror.Boot()
-	for _, p := range s.V.Publications {
-		if boot != "" && p.Boot == boot && !slices.ContainsFunc(s.Now, func(have drivebay.Publication) bool { return have.Path == p.Path }) {
-			s.Now = append(s.Now, p)
-		}
-	}
-}
-
-// takeIn adopts mounts of the whole filesystem below the roots: the first is where it
-// is staged. It does not adopt parts of the filesystem that a kubelet has bound elsewhere
+// takeIn adopts mounts of the whole filesystem below the roots. It is staged where a path has the form for
+// that, else at the first. The order says little: a staging path that was mounted again comes after the
+// paths of pods. takeIn does not adopt parts of the filesystem that a kubelet has bound elsewhere
 // (volume-subpaths).
 func (s *VolumeMounts) takeIn() {
 	if !s.V.HasFilesystem() || s.D.Num == "" {
 		return
 	}
-	for _, m := range s.T.Of(s.D) {
+	all := s.T.Of(s.D)
+	named := slices.ContainsFunc(all, func(m host.Mount) bool { return mounttable.IsStaging(m.Target) })
+	for _, m := range all {
 		at, ok := s.pathOfTarget(m.Target)
 		known := slices.ContainsFunc(s.Now, func(p drivebay.Publication) bool { return p.Path == at.String() })
 		if !ok || known || m.Root != "/" {
 			continue
 		}
-		s.with(drivebay.Publication{Path: at.String(), Staging: s.Staging() == nil, ReadOnly: mounttable.IsReadOnly(m), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot()})
+		s.with(drivebay.Publication{Path: at.String(), Staging: s.Staging() == nil && mounttable.IsStaging(at.Target) == named, ReadOnly: mounttable.IsReadOnly(m), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot()})
 	}
 }
+
+// guessed reports whether what a path is for is not known: it was adopted without a record, and its form does
+// not say it. Then the verb of the call for the path says it.
+func guessed(p *drivebay.Publication) bool { return p.Flags == "" && !mounttable.IsStaging(p.Path) }

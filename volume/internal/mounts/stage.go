@@ -1,6 +1,7 @@
 package mounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/device"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
@@ -54,22 +56,23 @@ func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRe
 	}
 	want := drivebay.Publication{Path: at.String(), Staging: true, Context: context, Access: r.Access, Flags: FlagsOf(r.Options),
 		ReadOnly: slices.Contains(r.Options, "ro"), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot()}
-	if have := s.Staging(); have != nil && have.Path != want.Path {
+	if have := s.Staging(); have != nil && have.Path != want.Path && !guessed(have) {
 		return fmt.Errorf("%w: it is staged at %s", drivebay.ErrBusy, have.Path)
 	}
-	if err := s.stranger(at); err != nil {
+	if err := cmp.Or(s.stranger(at), s.hidden(at)); err != nil {
 		return err
 	}
-	if have := s.at(at); have != nil {
-		if !have.Staging || !same(*have, want) {
-			if have.Context != want.Context {
-				return fmt.Errorf("%w: it is staged there with the SELinux label %q, not %q", drivebay.ErrExists, have.Context, want.Context)
-			}
-			return fmt.Errorf("%w: it is staged there in another way", drivebay.ErrExists)
+	have := s.at(at)
+	switch {
+	case !s.same(at, want):
+		if have != nil && have.Context != want.Context {
+			return fmt.Errorf("%w: it is staged there with the SELinux label %q, not %q", drivebay.ErrExists, have.Context, want.Context)
 		}
+		return fmt.Errorf("%w: it is staged there in another way", drivebay.ErrExists)
+	case have != nil:
 		want.Since = have.Since
 	}
-	news := s.at(at) == nil
+	news := have == nil
 	for _, fs := range s.filesystem(at, r.Options, want.ReadOnly) { // a block volume has none
 		if _, err := fs.State(); err == nil {
 			continue
@@ -83,7 +86,7 @@ func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRe
 		news = true
 	}
 	s.with(want)
-	if err := s.Keep(nil); err != nil {
+	if err := s.Keep(); err != nil {
 		return err
 	}
 	if news {
@@ -95,10 +98,16 @@ func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRe
 	return s.succeeded()
 }
 
-// same reports whether a repeated call asks for what is there. A mount that was adopted
-// because a crash came before its record has no flags: it matches every call.
-func same(have, want drivebay.Publication) bool {
-	return have.Flags == "" || have.Flags == want.Flags && have.Access == want.Access && have.ReadOnly == want.ReadOnly
+// same reports whether a call asks for what is at a path, if anything is. Of a mount that was found in the
+// mount table, because the records were lost or a crash came before the record, only the table says
+// something: whether it is read-only.
+func (s *VolumeMounts) same(at MountPath, want drivebay.Publication) bool {
+	have := s.at(at)
+	if have == nil || have.Flags == "" {
+		m, _ := s.T.Top(at.Target)
+		return !s.live(at) || mounttable.IsReadOnly(m) == want.ReadOnly
+	}
+	return have.Staging == want.Staging && have.Flags == want.Flags && have.Access == want.Access && have.ReadOnly == want.ReadOnly
 }
 
 // Mount mounts the filesystem that the record names, and no other. It holds the device
@@ -149,24 +158,28 @@ func (s *MountState) Clear(ctx context.Context, at MountPath) error {
 
 // Unstage ends the staging of a volume.
 func (s *MountState) Unstage(ctx context.Context, at MountPath) error {
-	if have := s.at(at); have != nil && !have.Staging {
+	have := s.at(at)
+	if have != nil && !have.Staging && have.Flags != "" {
 		return fmt.Errorf("%w: it is published there, not staged", drivebay.ErrBusy)
 	}
-	if targets := s.targets(at); len(targets) > 0 && s.at(at) != nil {
+	if targets := s.targets(s.Now, at); have != nil && len(targets) > 0 {
 		return fmt.Errorf("%w: it is published at %s", drivebay.ErrBusy, targets[0].Path)
 	}
-	news := s.at(at) != nil
+	news := have != nil
 	if len(s.Ours(at)) > 0 {
 		if err := s.Clear(ctx, at); err != nil {
 			return err
 		}
 		news = true
 	}
-	s.without(at)
+	s.without(at.String())
+	if len(s.Now) == 0 && len(s.Lost) > 0 && s.V.HasFilesystem() && s.Unused(ctx) == nil { // the kernel does not show what has a block device open
+		s.Lost = nil
+	}
 	if s.Staging() == nil {
 		s.Counters.Of(s.V.ID).forget()
 	}
-	if err := s.Keep(nil); err != nil {
+	if err := s.Keep(); err != nil {
 		return err
 	}
 	if news {

@@ -3,6 +3,7 @@ package mounttable
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"path"
 	"slices"
 	"strings"
 
@@ -44,6 +45,9 @@ func NameOfPath(target string) (n pathName, ok bool) {
 	}
 	return n, false
 }
+
+// IsStaging reports whether a path has the form of kubelet's staging path of a filesystem.
+func IsStaging(target string) bool { return path.Base(target) == "globalmount" }
 
 func checksumOf(id string) string {
 	sum := sha256.Sum256([]byte(id))

@@ -151,7 +151,7 @@ func (e *Catalog) underWay(d *drivebay.Drive, p gpt.Partition, r io.ReaderAt) bo
 		return works(r.Work, r.Volume.Location)
 	}) ||
 		slices.ContainsFunc(e.SnapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return works(r.Work, r.Snapshot.Location) }) ||
-		pv && content.Detect(io.NewSectionReader(r, int64(p.Start), int64(p.Size)), p.Size, max(d.LogicalBlock, 512)).Kind == drivebay.ContentBlank
+		pv && content.DetectDrive(io.NewSectionReader(r, int64(p.Start), int64(p.Size)), p.Size, max(d.LogicalBlock, 512)).Kind == drivebay.ContentBlank
 }
 
 // restoreLayout is the advice for a layout that is unknown.

@@ -40,6 +40,9 @@ func (e *Catalog) SnapshotRecords() []*drivebay.SnapshotRecord {
 // has to be on its drives.
 const NeverWhole = "never whole"
 
+// WipeStep marks the work of a removal when the data is wiped: what is removed may be absent from then on.
+const WipeStep = "wipe"
+
 // MustBeThere reports whether a volume must be on its drives, whatever a listing shows.
 // A volume that is being made may not be there yet, and a volume that is being removed
 // may be gone once its data is wiped.
@@ -50,7 +53,7 @@ func MustBeThere(w *drivebay.Work) bool {
 	case w.Op == drivebay.WorkCreate:
 		return false
 	case w.Op == drivebay.WorkRemove:
-		return !slices.Contains(w.Made, "wipe") && !slices.Contains(w.Made, NeverWhole)
+		return !slices.Contains(w.Made, WipeStep) && !slices.Contains(w.Made, NeverWhole)
 	}
 	return true
 }

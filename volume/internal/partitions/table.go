@@ -83,8 +83,10 @@ func (e *Catalog) title(ctx context.Context, d *drivebay.Drive, list []Part) err
 
 func nameless(p Part) bool { return p.Title == "" }
 
-// unidentified reports whether only the name of a volume's partition is known.
-func unidentified(p Part) bool { return p.GUID == "" && ledger.IDOfPartition(p.Title) != "" }
+// unidentified reports whether only the name of a partition of ours is known.
+func unidentified(p Part) bool {
+	return p.GUID == "" && (ledger.IDOfPartition(p.Title) != "" || strings.HasPrefix(p.Title, ledger.PVPrefix))
+}
 
 func fill(list []Part, known []gpt.Partition) {
 	for i := range list {

@@ -2,6 +2,7 @@ package place
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -122,6 +123,29 @@ func PoolMetadata(extents uint64) uint64 {
 func PoolExtents(extents uint64) uint64 {
 	over := 2 * PoolMetadata(extents)
 	return extents - min(extents, over)
+}
+
+// Unpromised returns how many extents of a thin pool no volume or snapshot can ever fill.
+func Unpromised(g *lvm.Group, pool *lvm.LV) uint64 {
+	left := pool.Size
+	for _, lv := range g.LVs {
+		if lv.Pool == pool.Name {
+			left -= min(left, lv.Size)
+		}
+	}
+	return left / lvm.ExtentSize
+}
+
+// FitsPool refuses a size of a thin volume with which the volumes of its pool could fill more than the pool has.
+func FitsPool(g *lvm.Group, pool, volume string, size uint64) error {
+	if g == nil || g.LV(pool) == nil || g.LV(volume) == nil {
+		return fmt.Errorf("thin pool %s: %w: it or the volume is not listed", pool, drivebay.ErrNotFound)
+	}
+	have, left := g.LV(volume).Size, Unpromised(g, g.LV(pool))*lvm.ExtentSize
+	if size > have && size-have > left {
+		return fmt.Errorf("thin pool %s/%s: %w: the volume would get %s more, and %s are left", g.Name, pool, drivebay.ErrNoSpace, partitions.SizeText(size-have), partitions.SizeText(left))
+	}
+	return nil
 }
 
 // Unit returns the number of bytes that a volume's size is a multiple of.

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -33,7 +34,7 @@ func (e *Provisioner) originOf(s drivebay.Source) (origin, error) {
 		case r.Work != nil:
 			return origin{}, fmt.Errorf("snapshot %s: %w: it is being made or removed", s.Snapshot, drivebay.ErrPending)
 		}
-		if err := e.Instances.RefuseSecondSnapshot(&r.Snapshot); err != nil {
+		if err := errors.Join(e.Instances.RefuseSecondSnapshot(&r.Snapshot), e.VerifySnapshot(&r.Snapshot)); err != nil {
 			return origin{}, err
 		}
 		o := origin{Location: r.Snapshot.Location, size: r.Snapshot.Size, block: r.Snapshot.Block, fs: r.Snapshot.FSType, luks: r.Snapshot.LUKSUUID}
@@ -91,6 +92,15 @@ func (e *Provisioner) besideSource(v *drivebay.Volume, work *drivebay.Work, r dr
 		v.Location.Instance = e.Instances.NewInstance()
 		v.Location.LV, err = lvm.VolumeName(v.ID)
 		return err
+	}
+	if err := e.Device.NotHere(&drivebay.Volume{Location: o.Location}); errors.Is(err, drivebay.ErrUnavailable) { // it takes volumes once it is back
+		return err
+	}
+	drives := e.Drives.Snapshot()
+	for _, id := range o.Drives {
+		if d, known := drives.Get(id); known && d.Kernel != nil && d.Kernel.Frozen > 0 {
+			return fmt.Errorf("drive %s (%s): %w: no request to it has completed for %v", id, d.Name, drivebay.ErrUnavailable, d.Kernel.Frozen)
+		}
 	}
 	return fmt.Errorf("%w: drive %s takes no new volumes", drivebay.ErrNoSpace, strings.Join(o.Drives, ", "))
 }

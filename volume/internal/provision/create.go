@@ -19,7 +19,6 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
 	"github.com/drivebay/drivebay/volume/internal/steps"
-	"github.com/drivebay/drivebay/volume/internal/write"
 )
 
 // SourceThere refuses a copy whose source is missing, before the request is checked.
@@ -85,11 +84,15 @@ func (e *Provisioner) Recreate(ctx context.Context, have drivebay.VolumeRecord, 
 // VerifyOnDrives refuses to acknowledge a volume or snapshot that only its record shows: the record
 // may be older than the drives.
 func (e *Provisioner) VerifyOnDrives(v *drivebay.Volume) error {
-	return e.VerifyThere("volume", v, "drivebay volume forget "+v.ID)
+	return e.verifyThere("volume", v, "drivebay volume forget "+v.ID)
 }
 
-// VerifyThere verifies a volume or snapshot, named by kind.
-func (e *Provisioner) VerifyThere(kind string, v *drivebay.Volume, forget string) error {
+// VerifySnapshot is VerifyOnDrives for a snapshot.
+func (e *Provisioner) VerifySnapshot(s *drivebay.VolumeSnapshot) error {
+	return e.verifyThere("snapshot", &drivebay.Volume{ID: s.ID, Location: s.Location}, "drivebay volume snapshot-forget "+s.ID)
+}
+
+func (e *Provisioner) verifyThere(kind string, v *drivebay.Volume, forget string) error {
 	there := e.Instances.OwnIsThere(v)
 	if !v.Location.OnLVM() && !there { // a partition on a drive that leaves is there as well
 		e.Ledger.Mu.Lock()
@@ -251,34 +254,18 @@ func (e *Provisioner) runCreatePlan(ctx context.Context, id string, secrets driv
 	if err != nil {
 		return err
 	}
-	v := &rec.Volume
-	switch v.Location.Kind {
-	case drivebay.LocationPartition, drivebay.LocationDrive:
-		return e.Steps.Run(ctx, id, append(e.Write.AddEntry(write.OfVolume(&rec), wrote), e.completePartition(&rec, secrets)...))
-	}
-	if source := v.Source.Volume; source != "" { // a removal would wipe it meanwhile
+	if source := rec.Volume.Source.Volume; source != "" { // a removal would wipe it meanwhile
 		end, err := e.Ledger.BeginAfter(ctx, source)
 		if err != nil {
 			return err
 		}
 		defer end()
 	}
-	plan, err := e.makeLogical(&rec, secrets, wrote)
+	plan, err := e.piece(rec).create(secrets, wrote)
 	if err != nil {
 		return err
 	}
 	return e.Steps.Run(ctx, id, plan)
-}
-
-// completePartition returns the steps that fill a new volume on a partition, and then the step that marks it
-// as finished. Only an unfinished partition is filled.
-func (e *Provisioner) completePartition(rec *drivebay.VolumeRecord, secrets drivebay.Secrets) (plan []steps.Step) {
-	n := write.OfVolume(rec)
-	half := func(ctx context.Context) (bool, error) { return e.Write.OfType(ctx, n, ledger.TypeMaking) }
-	for _, s := range e.filled(&rec.Volume, secrets) {
-		plan = append(plan, write.When(half, s))
-	}
-	return append(plan, e.Write.Retype("finish", n, write.FinalType(&rec.Volume)))
 }
 
 // filled returns the steps that give a new volume a filesystem, or zeros; none for a volume that awaits its
@@ -295,6 +282,19 @@ func (e *Provisioner) filled(v *drivebay.Volume, secrets drivebay.Secrets) []ste
 	}
 	open, shut := e.Device.Stack(v).Create(secrets)
 	return slices.Concat(open, plan, shut)
+}
+
+// unfilled returns the step that makes a piece, after which the record does not say that the piece is zeroed. A record that
+// is older than the drives may say so of a piece that is gone: the range has had other volumes since.
+func (e *Provisioner) unfilled(id string, s steps.Step) steps.Step {
+	do := s.Do
+	s.Do = func(ctx context.Context) error {
+		if err := e.Erase.Unmade(id, "zero"); err != nil {
+			return err
+		}
+		return do(ctx)
+	}
+	return s
 }
 
 func (e *Provisioner) zeroed(v *drivebay.Volume) steps.Step {
@@ -317,7 +317,7 @@ func (e *Provisioner) finish(id string) error {
 }
 
 // Whole refuses a volume that is half made or half removed, and one of which it is not known where it is: a
-// copy of it could be that of another volume.
+// copy of it could be that of another volume. One whose drive is away is ErrUnavailable: it can be copied once the drive is back.
 func (e *Provisioner) Whole(v *drivebay.Volume) error {
 	if err := mounts.Undecided(v); err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, err)
@@ -336,5 +336,5 @@ func (e *Provisioner) Whole(v *drivebay.Volume) error {
 	if v.Replication != nil || e.Partitions.Marked(v) {
 		return fmt.Errorf("volume %s: %w: it is replicated: a copy would have the metadata of its replication", v.ID, drivebay.ErrNoSupport)
 	}
-	return nil
+	return e.VerifyOnDrives(v)
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/erase"
@@ -19,8 +18,8 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/steps"
-	"github.com/drivebay/drivebay/volume/internal/write"
 )
 
 // plainErrors are the errors of a removal that show the caller what to do.
@@ -31,12 +30,26 @@ var plainErrors = []error{drivebay.ErrUnavailable, drivebay.ErrBusy, drivebay.Er
 // drive is gone, or answers with errors.
 func (e *Provisioner) Retriable(v *drivebay.Volume, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
-	broken := is(drivebay.ErrNotFound) || is(fs.ErrNotExist) || is(host.ErrUnreadable) || is(host.ErrGone) || is(inventory.ErrLacking) || e.wentAway(v)
+	broken := is(drivebay.ErrNotFound) || is(fs.ErrNotExist) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking) || e.wentAway(v)
 	if err == nil || slices.ContainsFunc(plainErrors, is) || is(drivebay.ErrRefused) && !broken {
 		return err
 	}
 	return fmt.Errorf("%w: %w", drivebay.ErrUnavailable, err)
 }
+
+// Reached makes an error of a call for a volume with a record ErrUnavailable if the volume was not found, or its drive cannot be
+// read: it exists, and the call may succeed once its drive is back. An error that shows the caller what to do stays.
+func (e *Provisioner) Reached(v *drivebay.Volume, err error) error {
+	is := func(target error) bool { return errors.Is(err, target) }
+	broken := is(drivebay.ErrNotFound) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking)
+	if err == nil || slices.ContainsFunc(plainErrors, is) || slices.ContainsFunc(callersFault, is) || is(drivebay.ErrRefused) && !broken || !broken && !e.wentAway(v) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", drivebay.ErrUnavailable, err)
+}
+
+// callersFault are those of ledger.CallersFault that no drive causes.
+var callersFault = slices.DeleteFunc(slices.Clone(ledger.CallersFault), func(err error) bool { return err == fs.ErrNotExist })
 
 func isHalfMade(v *drivebay.Volume) bool {
 	state := v.State()
@@ -67,7 +80,7 @@ func (e *Provisioner) Remove(ctx context.Context, id string) error {
 	if rec.Work == nil || rec.Work.Op != drivebay.WorkRemove { // only a recorded removal permits a wipe
 		return fmt.Errorf("volume %s: %w: it is not being removed", id, drivebay.ErrRefused)
 	}
-	is, plan, err := e.planRemoval(&rec)
+	is, plan, err := e.planRemoval(rec)
 	if err == nil {
 		err = e.Steps.Run(ctx, id, plan)
 	}
@@ -93,37 +106,22 @@ func (e *Provisioner) Remove(ctx context.Context, id string) error {
 
 // planRemoval returns the plan that removes a volume, and what it removes: a mirror may lack
 // its other drive.
-func (e *Provisioner) planRemoval(rec *drivebay.VolumeRecord) (is drivebay.Volume, plan []steps.Step, err error) {
-	is, _, _ = e.Mirror.SurvivingMirror(rec)
-	switch {
-	case mirror.LostForGood(e.Drives.Snapshot(), rec.Volume.Location):
-		err = e.Device.Stack(&is).Forget()
-	case !is.Location.OnLVM():
-		plan = e.removePartition(rec)
-	default:
-		if is, err = e.Mirror.AsRemoved(rec); err == nil {
-			plan, err = e.removeLogical(&is)
-		}
+func (e *Provisioner) planRemoval(rec drivebay.VolumeRecord) (is drivebay.Volume, plan []steps.Step, err error) {
+	if is, _, _ = e.Mirror.SurvivingMirror(&rec); mirror.LostForGood(e.Drives.Snapshot(), rec.Volume.Location) {
+		return is, nil, e.Device.Stack(&is).Forget()
 	}
+	if is, err = e.Mirror.AsRemoved(&rec); err != nil {
+		return is, nil, err
+	}
+	rec.Volume = is
+	plan, err = e.piece(rec).remove()
 	return is, plan, err
-}
-
-// removePartition plans to mark the partition as unfinished first: if the record is lost, a
-// half-wiped partition is not adopted as sound.
-func (e *Provisioner) removePartition(rec *drivebay.VolumeRecord) []steps.Step {
-	v := &rec.Volume
-	n := write.OfVolume(rec)
-	there := e.Write.InTable(n, func(*gpt.Table) (bool, error) { return true, nil })
-	shown := e.Write.AddKernelPartition(n) // it may never have been added
-	plan := []steps.Step{e.Write.Retype("mark", n, ledger.TypeMaking), write.When(e.Steps.UnlessMade(v.ID, "wipe", there), shown)}
-	plan = append(append(plan, e.Device.Stack(v).Erase(there)...), e.Wiped(v, there))
-	return append(plan, e.Write.DropEntry(n)...)
 }
 
 // Wiped returns the step that wipes a volume as its class requires, while the volume still
 // exists.
 func (e *Provisioner) Wiped(v *drivebay.Volume, there func(context.Context) (bool, error)) steps.Step {
-	return e.Steps.Made(v.ID, "wipe", func(ctx context.Context) error {
+	return e.Steps.Made(v.ID, partitions.WipeStep, func(ctx context.Context) error {
 		if is, err := there(ctx); err != nil || !is {
 			return err
 		}

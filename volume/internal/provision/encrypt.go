@@ -41,12 +41,7 @@ func (e *Provisioner) Encrypt(ctx context.Context, id string, secrets drivebay.S
 		return err
 	}
 	rec.Volume.AwaitsKey = false
-	var plan []steps.Step
-	if rec.Volume.Location.OnLVM() {
-		plan, err = e.completeLogical(&rec.Volume, secrets, new(atomic.Bool))
-	} else {
-		plan = e.completePartition(&rec, secrets)
-	}
+	plan, err := e.piece(rec).complete(secrets, new(atomic.Bool))
 	if err == nil {
 		err = e.Steps.Run(ctx, id, plan)
 	}

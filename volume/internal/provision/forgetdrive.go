@@ -46,6 +46,9 @@ func neededBy(drive string, volumes []*drivebay.VolumeRecord, snapshots []*drive
 		if names(r.Volume.Location, r.Work) {
 			return "volume " + r.Volume.ID, "drivebay volume forget " + r.Volume.ID
 		}
+		if slices.ContainsFunc(r.Left, func(c drivebay.LeftCopy) bool { return slices.Contains(c.Location.Drives, drive) }) {
+			return "volume " + r.Volume.ID + ", of which it has a copy that has to be wiped,", fmt.Sprintf("drivebay release %s` and `drivebay force-remove %s", drive, drive)
+		}
 	}
 	for _, r := range snapshots {
 		if names(r.Snapshot.Location, r.Work) {

@@ -16,27 +16,33 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/write"
 )
 
-// makeLogical plans a logical volume with the physical volumes, the group and the pool that it needs.
-func (e *Provisioner) makeLogical(rec *drivebay.VolumeRecord, secrets drivebay.Secrets, wrote *atomic.Bool) ([]steps.Step, error) {
-	v := &rec.Volume
-	if rec.Work == nil || len(rec.Work.PVs) != len(v.Location.Drives) {
+// logicalVolume is the piece of a volume in a volume group.
+type logicalVolume struct {
+	*Provisioner
+	rec drivebay.VolumeRecord
+}
+
+// create plans a logical volume with the physical volumes, the group and the pool that it needs.
+func (e logicalVolume) create(secrets drivebay.Secrets, wrote *atomic.Bool) ([]steps.Step, error) {
+	v, work := &e.rec.Volume, e.rec.Work
+	if work == nil || len(work.PVs) != len(v.Location.Drives) {
 		return nil, fmt.Errorf("volume group %s: %w: its physical volumes are not written down", v.Location.VG, drivebay.ErrNotFound)
 	}
-	plan := e.makeGroup(v.ID, v.Location, rec.Work.PVs, wrote)
+	plan := e.makeGroup(v.ID, v.Location, work.PVs, wrote)
 	if v.Location.Kind == drivebay.LocationThin {
 		plan = append(plan, e.makePool(v.Location, wrote))
 	}
-	made, err := e.makeVolume(rec)
+	made, err := e.makeVolume()
 	if err != nil {
 		return nil, err
 	}
-	plan = append(plan, e.Write.LVMStep("volume", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return made, nil }))
-	complete, err := e.completeLogical(v, secrets, wrote)
+	plan = append(plan, e.unfilled(v.ID, e.Write.LVMStep("volume", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return made, nil })))
+	complete, err := e.complete(secrets, wrote)
 	return append(plan, complete...), err
 }
 
-// completeLogical does the same for a new logical volume.
-func (e *Provisioner) completeLogical(v *drivebay.Volume, secrets drivebay.Secrets, wrote *atomic.Bool) (plan []steps.Step, err error) {
+func (e logicalVolume) complete(secrets drivebay.Secrets, wrote *atomic.Bool) (plan []steps.Step, err error) {
+	v := &e.rec.Volume
 	copied := v.Source != (drivebay.Source{})
 	zeroed := v.Location.Kind == drivebay.LocationThin && v.RawBlocks() // by the pool itself
 	if !copied && !zeroed {
@@ -52,8 +58,8 @@ func (e *Provisioner) completeLogical(v *drivebay.Volume, secrets drivebay.Secre
 	return append(plan, e.Write.LVMStep("finish", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return finish, nil })), err
 }
 
-func (e *Provisioner) makeVolume(rec *drivebay.VolumeRecord) ([]lvm.Step, error) {
-	v := &rec.Volume
+func (e logicalVolume) makeVolume() ([]lvm.Step, error) {
+	v := &e.rec.Volume
 	t, err := instances.VolumeTags(v)
 	if err != nil {
 		return nil, err
@@ -71,7 +77,7 @@ func (e *Provisioner) makeVolume(rec *drivebay.VolumeRecord) ([]lvm.Step, error)
 		return lvm.CreateThin(lv, v.Location.Pool)
 	case v.Location.Kind == drivebay.LocationMirror:
 		for _, id := range v.Location.Drives {
-			lv.PVs = append(lv.PVs, rec.Work.PVs[id])
+			lv.PVs = append(lv.PVs, e.rec.Work.PVs[id])
 		}
 		return lvm.CreateMirror(lv)
 	}
@@ -79,7 +85,7 @@ func (e *Provisioner) makeVolume(rec *drivebay.VolumeRecord) ([]lvm.Step, error)
 }
 
 // makeGroup plans a group on partitions of their own, one for each drive.
-func (e *Provisioner) makeGroup(owner string, l drivebay.Location, pvs map[string]string, wrote *atomic.Bool) []steps.Step {
+func (e logicalVolume) makeGroup(owner string, l drivebay.Location, pvs map[string]string, wrote *atomic.Bool) []steps.Step {
 	var plan []steps.Step
 	for _, id := range l.Drives {
 		n := write.EntryOfPV(owner, id, pvs[id])
@@ -104,7 +110,7 @@ func (e *Provisioner) makeGroup(owner string, l drivebay.Location, pvs map[strin
 }
 
 // makePool plans the one thin pool of a group; the pool takes all of the group.
-func (e *Provisioner) makePool(l drivebay.Location, wrote *atomic.Bool) steps.Step {
+func (e logicalVolume) makePool(l drivebay.Location, wrote *atomic.Bool) steps.Step {
 	return e.Write.LVMStep("pool", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) {
 		g := r.Group(l.VG)
 		if g == nil {
@@ -119,18 +125,20 @@ func (e *Provisioner) makePool(l drivebay.Location, wrote *atomic.Bool) steps.St
 	})
 }
 
-// removeLogical plans to remove a logical volume, and what was made for it and has no other use.
-func (e *Provisioner) removeLogical(v *drivebay.Volume) ([]steps.Step, error) {
+// remove plans to remove a logical volume, and what was made for it and has no other use.
+func (e logicalVolume) remove() ([]steps.Step, error) {
+	v := &e.rec.Volume
 	l, wrote := v.Location, new(atomic.Bool)
 	there := func(ctx context.Context) (bool, error) {
 		r, err := e.Write.MaybeReport(ctx, l)
 		if err != nil || partitions.LVOf(r, l) != nil {
 			return err == nil, err
 		}
-		if rec, err := e.Ledger.Record(v.ID); err != nil || !partitions.MustBeThere(rec.Work) {
+		rec, err := e.Ledger.Record(v.ID)
+		if err != nil {
 			return false, err
 		}
-		return false, e.Inventory.AllSeen(r, v.ID, l)
+		return false, e.Inventory.Absent(r, v.ID, l, rec.Work)
 	}
 	mark, err := lvm.TagVolume(l.VG, l.LV, []string{groups.StateTag()}, nil)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/capabilities"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/env"
+	"github.com/drivebay/drivebay/volume/internal/erase"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
@@ -35,6 +36,7 @@ type Provisioner struct {
 	Device       *device.Opener
 	Instances    *instances.Finder
 	Inventory    *inventory.Inventory
+	Erase        *erase.Eraser
 	Write        *write.Writer
 	Mirror       *mirror.Mirrors
 	LUKS         *luks.Crypt

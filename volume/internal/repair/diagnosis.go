@@ -22,6 +22,7 @@ type symptoms struct {
 	facts   drivebay.Facts
 	here    bool         // its drives are here; of a mirror, one
 	below   bool         // its piece of the drive has a device
+	copied  bool         // it is being copied to another drive
 	device  bool         // the volume has a device; if encrypted, it is unlocked
 	gaveUp  bool         // its filesystem takes no writes, as only the kernel log shows
 	legs    []leg        // of a mirror
@@ -88,11 +89,12 @@ func (e *Repairer) listAgain(ctx context.Context, v *drivebay.Volume) {
 func (e *Repairer) diagnoseIn(t *mounttable.MountTable, rec *drivebay.VolumeRecord, r drivebay.HealRequest) *diagnosis {
 	v := rec.Volume
 	s := e.Mounts.MountStateIn(v, t)
-	s.Now = slices.Clone(v.Publications) // what should be, not what is left
+	s.Now, s.Lost = slices.Clone(v.Publications), nil // what should be, not what is left
 	p := &diagnosis{MountState: s, e: e, signs: symptoms{r: r, v: v, device: s.D.Num != "", gaveUp: e.Mounts.Counters.Of(v.ID).Read().GaveUp}}
 	g := &p.signs
 	_, err := e.Device.Device(&v)
 	g.below = err == nil
+	g.copied = e.Watch.Moves.Moves.Of(v.ID) != nil
 	g.facts = e.factsNow(rec)
 	g.here = e.isHere(&v)
 	e.lookAtLVM(g)

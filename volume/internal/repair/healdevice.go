@@ -84,7 +84,7 @@ func takeBack(ctx context.Context, p *diagnosis) error {
 }
 
 func needDisk(g *symptoms) (why string, cannot error) {
-	if r := g.facts.Replication; r == nil || !r.NoDisk || !g.v.Replicates() || !g.here || !g.below {
+	if r := g.facts.Replication; r == nil || !r.NoDisk || !g.v.Replicates() || !g.here || !g.below || g.copied {
 		return "", nil
 	}
 	why = "DRBD has no disk of it, and its drive is here"

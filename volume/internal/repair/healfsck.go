@@ -63,7 +63,7 @@ func fsck(ctx context.Context, p *diagnosis) (err error) {
 	}
 	verdict, err := p.e.Watch.Scrub(ctx, &p.V)
 	if err == nil {
-		p.e.Watch.KeepScrub(p.V.ID, verdict)
+		p.e.Watch.KeepScrub(p.V.ID, verdict, true)
 	}
 	return err
 }

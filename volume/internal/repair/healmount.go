@@ -79,7 +79,7 @@ func (p *diagnosis) remember(pub drivebay.Publication) error {
 			p.Now[i] = pub
 		}
 	}
-	return p.Keep(nil)
+	return p.Keep()
 }
 
 func needBound(g *symptoms) (why string, cannot error) {

@@ -17,7 +17,7 @@ import (
 // MountLost does the safe repairs for a volume that has lost mounts.
 func (e *Repairer) MountLost(ctx context.Context, v drivebay.Volume) (lost bool, err error) {
 	s, err := e.Mounts.MountState(ctx, v)
-	if err != nil || len(s.Lost()) == 0 {
+	if err != nil || len(s.Lost) == 0 {
 		return false, err
 	}
 	r := drivebay.HealRequest{Volume: v.ID, Safe: true}

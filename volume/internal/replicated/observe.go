@@ -141,7 +141,11 @@ type Observer struct {
 	Provision *provision.Provisioner
 
 	observing atomic.Bool
+	began     atomic.Int64 // when the kernel was asked last, in nanoseconds
 }
+
+// answerTime is how long what the kernel said last counts while it does not answer.
+const answerTime = 2 * time.Minute
 
 // Heard remembers that the kernel refused a peer, which it says in its log only, or that it accepted one: a connection may be over before
 // anything looks. It reports whether a line says that.
@@ -176,15 +180,33 @@ func (e *Observer) ObserveSoon() {
 			ids = append(ids, r.Volume.ID)
 		}
 	}
-	if len(ids) == 0 || !e.observing.CompareAndSwap(false, true) {
+	if len(ids) == 0 {
 		return
 	}
+	if !e.observing.CompareAndSwap(false, true) {
+		if e.Machine.Now().UnixNano()-e.began.Load() > int64(answerTime) && e.unanswered(ids) {
+			e.Inventory.ChangedNow()
+		}
+		return
+	}
+	e.began.Store(e.Machine.Now().UnixNano())
 	e.Running.Go(func() {
 		defer e.observing.Store(false)
 		if e.observe(e.Ctx, ids) {
 			e.Inventory.ChangedNow()
 		}
 	})
+}
+
+// unanswered says of every volume that its replication is not known, and reports whether that is new.
+func (e *Observer) unanswered(ids []string) (news bool) {
+	all := map[string]drivebay.ReplicationInfo{}
+	for _, id := range ids {
+		if rec, err := e.Ledger.Record(id); err == nil && rec.Volume.Replicates() {
+			all[id] = unknown(&rec.Volume, "not known", "the kernel's DRBD does not answer")
+		}
+	}
+	return e.Watch.Replications.Set(all)
 }
 
 // observe records what has changed, and reports whether anything is new.
@@ -219,7 +241,11 @@ func (e *Observer) ask(ctx context.Context, k drbd.Kernel, why error, v *driveba
 	}
 	switch {
 	case errors.Is(why, drbd.ErrNotFound):
-		info := unattached(v, "the kernel has no device of it: its drive was not attached to DRBD")
+		text := "the kernel has no device of it: its drive was not attached to DRBD"
+		if e.Watch.Moves.Moves.Of(v.ID) != nil {
+			text = "it is being copied to another drive, and is connected again after that"
+		}
+		info := unattached(v, text)
 		info.NoDisk = true
 		return info
 	case why != nil:
@@ -290,5 +316,9 @@ func (e *Observer) Info(ctx context.Context, v drivebay.Volume) (drivebay.Replic
 }
 
 func unattached(v *drivebay.Volume, why string) drivebay.ReplicationInfo {
-	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, State: "not attached", Message: why, ReplicationPast: v.Replication.Past}
+	return unknown(v, "not attached", why)
+}
+
+func unknown(v *drivebay.Volume, state, why string) drivebay.ReplicationInfo {
+	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, State: state, Message: why, ReplicationPast: v.Replication.Past}
 }

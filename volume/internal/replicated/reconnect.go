@@ -34,7 +34,7 @@ const meetTime = 10 * time.Second
 // generation of its own without its peer, which is a split brain if the peer was promoted meanwhile; a secondary gets from the peer what
 // it missed. Without the secret it has to become primary alone.
 func (e *Devices) meet(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, st drbd.Status) (drbd.Status, error) {
-	secret, err := e.ownSecret()
+	secret, err := ownSecret(e.Opt.ReplicationSecret)
 	if err != nil || secret == (drbd.Secret{}) {
 		return st, nil
 	}
@@ -55,22 +55,28 @@ func (e *Devices) meet(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, s
 	}
 }
 
-// ownSecret is the secret of the engine; the zero one if it has no secret.
-func (e *Devices) ownSecret() (drbd.Secret, error) {
-	if e.Opt.ReplicationSecret == nil {
+// ownSecret is the secret of the engine, which read returns; the zero one if it has no secret.
+func ownSecret(read func() (string, error)) (drbd.Secret, error) {
+	if read == nil {
 		return drbd.Secret{}, nil
 	}
-	text, err := e.Opt.ReplicationSecret()
+	text, err := read()
 	if err != nil {
 		return drbd.Secret{}, err
 	}
 	return drbd.NewSecret(text)
 }
 
+// ConnectsAgain reports whether the engine has a secret of its own: without one only a call connects a volume.
+func (e *Devices) ConnectsAgain() bool {
+	secret, err := ownSecret(e.Opt.ReplicationSecret)
+	return err == nil && secret != (drbd.Secret{})
+}
+
 // reconnect connects an attached volume with the secret of the engine, if there is one. What the two sides have decides the kernel,
 // as after a call: it refuses the peer after a split brain.
 func (e *Devices) reconnect(ctx context.Context, v drivebay.Volume) error {
-	secret, err := e.ownSecret()
+	secret, err := ownSecret(e.Opt.ReplicationSecret)
 	if err != nil {
 		return fmt.Errorf("volume %s: replication: connect again: %w", v.ID, err)
 	}

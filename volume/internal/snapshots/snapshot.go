@@ -18,6 +18,24 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/write"
 )
 
+// frozenFor is how long requests of a drive wait until its snapshots cannot be used: longer than a disk needs to spin up.
+const frozenFor = 30 * time.Second
+
+// Shown returns a snapshot as it is shown: with why it cannot be used now, by the drives.
+func Shown(v drivebay.VolumeSnapshot, s *drivebay.Snapshot) drivebay.VolumeSnapshot {
+	for _, id := range v.Location.Drives {
+		switch d, known := steps.DriveOf(s, id); {
+		case !known:
+			v.Unavailable = "drive " + id + " is not here"
+		case d.Status != drivebay.StatusOnline:
+			v.Unavailable = fmt.Sprintf("drive %s is %v", id, d.Status)
+		case d.Kernel != nil && (d.Kernel.LaneStuck > 0 || d.Kernel.Frozen >= frozenFor || d.Kernel.GivenUp()):
+			v.Unavailable = "drive " + id + " does not answer"
+		}
+	}
+	return v
+}
+
 // PlaceSnapshot records a snapshot that is to be made.
 func (e *Snapshotter) PlaceSnapshot(id, name, volume string) error {
 	e.Provision.Placing.Lock()
@@ -116,7 +134,7 @@ func (e *Snapshotter) MakeSnapshot(ctx context.Context, id string) error {
 		if ctx.Err() != nil || errors.Is(err, ledger.ErrStopped) {
 			return err
 		}
-		if report, reportErr := e.Write.MaybeReport(ctx, l); reportErr == nil && partitions.LVOf(report, l) == nil {
+		if report, reportErr := e.Write.MaybeReport(ctx, l); reportErr == nil && partitions.LVOf(report, l) == nil && e.Inventory.AllSeen(report, id, l) == nil {
 			return errors.Join(err, e.ForgetSnapshot(id))
 		}
 		return err
@@ -137,13 +155,20 @@ func (e *Snapshotter) RemoveSnapshot(ctx context.Context, id string) error {
 	}
 	l := r.Snapshot.Location
 	there := func(ctx context.Context) (bool, error) {
-		r, err := e.Write.MaybeReport(ctx, l)
-		return err == nil && partitions.LVOf(r, l) != nil, err
+		report, err := e.Write.MaybeReport(ctx, l)
+		if err != nil || partitions.LVOf(report, l) != nil {
+			return err == nil, err
+		}
+		return false, e.Inventory.Absent(report, id, l, r.Work)
 	}
 	plan := []steps.Step{write.When(there, steps.Step{Name: "snapshot",
 		Done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
 		Do:   func(ctx context.Context) error { return e.Write.LVMRun(ctx, l, lvm.Remove(l.VG, l.LV)) }})}
-	if err := e.Steps.Run(ctx, id, append(plan, e.Write.RemoveUnusedGroup(l, id))); err != nil {
+	if err := e.Steps.Run(ctx, id, plan); err != nil {
+		return err
+	}
+	r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.Machine.Now(), Made: []string{partitions.WipeStep}} // from now on it may be absent
+	if err := errors.Join(e.PutSnapshot(r), e.Steps.Run(ctx, id, []steps.Step{e.Write.RemoveUnusedGroup(l, id)})); err != nil {
 		return err
 	}
 	if err := e.Instances.UnmarkForgotten(drivebay.ForgottenVolume{ID: id, Instance: instances.InstanceOf(l)}.Key()); err != nil {

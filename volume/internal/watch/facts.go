@@ -38,6 +38,7 @@ type Observations struct {
 type observedFS struct {
 	errors             uint64
 	readOnly, shutdown bool
+	gaveUp             bool // while it is mounted, by the kernel's log
 	measured           bool
 	usage              host.FSUsage
 	scrub              *drivebay.Scrub
@@ -67,7 +68,7 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 	}
 	m := e.Mounts.Counters.Of(v.ID).Read()
 	k.io = observedIO{frozen: m.Waiting(e.Machine.Now()), readError: m.ReadError}
-	k.fs = observedFS{measured: m.Measured, usage: m.Usage, shutdown: m.Shutdown, scrub: r.Scrub}
+	k.fs = observedFS{measured: m.Measured, usage: m.Usage, shutdown: m.Shutdown, scrub: r.Scrub, errors: r.FSErrors}
 	for _, id := range v.Location.Drives {
 		seen := e.seenDrives[id]
 		if seen == nil {
@@ -80,8 +81,11 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 			k.io.unreadable += n
 			k.io.unreadableOn = strings.TrimSpace(k.io.unreadableOn + " " + id)
 		}
-		if staged != nil && seen.drive != nil && seen.drive.Kernel != nil {
-			k.fs.errors = max(k.fs.errors, fsErrors(seen.drive.Kernel, staged.made.Name))
+	}
+	if staged != nil {
+		k.fs.gaveUp = m.Shutdown || m.GaveUp
+		if n, counted := e.fsErrors(v, staged); counted {
+			k.fs.errors = n
 		}
 	}
 	if was != nil && was.Known.Record == r && was.Index == index && was.Known.drives == k.drives && was.Known.lvm == k.lvm {
@@ -119,6 +123,7 @@ type StagedFS struct {
 	at       mounts.MountPath
 	made     mounttable.Device
 	readOnly bool // because the caller requested it
+	since    time.Time
 
 	of     *mounttable.MountSet // the mounts that turned was computed for
 	turned bool
@@ -134,7 +139,7 @@ func (e *Watcher) StagedFS(v *drivebay.Volume) *StagedFS {
 	if err != nil { // the roots have changed since
 		return nil
 	}
-	return &StagedFS{at: at, made: inventory.MadeOf(*p), readOnly: p.ReadOnly}
+	return &StagedFS{at: at, made: inventory.MadeOf(*p), readOnly: p.ReadOnly, since: p.Since}
 }
 
 // turnedReadOnly reports whether a filesystem that the engine mounted for writing cannot be
@@ -162,14 +167,28 @@ func (s *StagedFS) in(t *mounttable.MountTable) (host.Mount, bool) {
 	return m, ok && mounttable.Carries(m, s.made)
 }
 
-// fsErrors returns a filesystem's error count of a device.
-func fsErrors(k *drivebay.Kernel, name string) uint64 {
-	for _, f := range k.Filesystems {
-		if f.Device == name {
-			return f.Errors
+// countedAfter is how long after a mount no count of errors is believed: the newest one, which is some seconds old, may
+// be of what was mounted from a device of that name before.
+const countedAfter = 30 * time.Second
+
+// fsErrors returns how many errors a volume's filesystem has counted. The kernel shows it only while the
+// filesystem is mounted.
+func (e *Watcher) fsErrors(v *drivebay.Volume, staged *StagedFS) (n uint64, counted bool) {
+	if age := e.Machine.Now().Sub(staged.since); age >= 0 && age < countedAfter { // below 0 the clock was set back
+		return 0, false
+	}
+	for _, id := range v.Location.Drives {
+		seen := e.seenDrives[id]
+		if seen == nil || seen.drive == nil || seen.drive.Kernel == nil {
+			continue
+		}
+		for _, f := range seen.drive.Kernel.Filesystems {
+			if f.Device == staged.made.Name {
+				n, counted = max(n, f.Errors), true
+			}
 		}
 	}
-	return 0
+	return n, counted
 }
 
 // FactsOf makes the facts from observations.

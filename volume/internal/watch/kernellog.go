@@ -15,7 +15,7 @@ import (
 
 // takeProbe records the result of a probe. It drops the result if the probed filesystem is gone by now:
 // another filesystem has answered then.
-func (e *Watcher) takeProbe(ctx context.Context, v *drivebay.Volume, staged *StagedFS, g *mounts.IOCounters, usage host.FSUsage, err error) {
+func (e *Watcher) takeProbe(ctx context.Context, v *drivebay.Volume, staged *StagedFS, g *mounts.IOCounters, usage host.FSUsage, read bool, err error) {
 	// The same size again means the same filesystem: no mount table is read for that.
 	last := g.Read()
 	there := err == nil && last.Measured && last.Usage.Bytes == usage.Bytes
@@ -39,8 +39,12 @@ func (e *Watcher) takeProbe(ctx context.Context, v *drivebay.Volume, staged *Sta
 		case err != nil:
 			m.ReadError = err.Error()
 		default:
-			news = m.ReadError != "" || !m.Measured
-			m.ReadError, m.Measured, m.Usage = "", true, usage
+			healed := read && m.ReadError != ""
+			news = healed || !m.Measured
+			m.Measured, m.Usage = true, usage
+			if healed {
+				m.ReadError = ""
+			}
 		}
 	})
 	if news { // other numbers can wait for the next tick

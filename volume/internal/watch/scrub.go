@@ -173,7 +173,7 @@ func (e *Watcher) BeginScrub(v drivebay.Volume, why Suspicion) bool {
 		close(over)
 		switch {
 		case err == nil:
-			e.KeepScrub(v.ID, verdict)
+			e.KeepScrub(v.ID, verdict, false)
 		case !errors.Is(err, context.Canceled):
 			e.Log.Warn("filesystem not checked", "op", "scrub", "volume", v.ID, "err", err)
 		}
@@ -240,10 +240,12 @@ func (e *Watcher) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []s
 }
 
 // KeepScrub records the verdict without taking the volume: no call for the volume is
-// refused because of it.
-func (e *Watcher) KeepScrub(id string, verdict drivebay.Scrub) {
+// refused because of it. A repair that leaves no fault has ended the count of errors, too (e2fsck -f -p, tried, e2fsprogs 1.47.0).
+func (e *Watcher) KeepScrub(id string, verdict drivebay.Scrub, repaired bool) {
 	_, err := e.Ledger.ChangeSoon(id, func(r *drivebay.VolumeRecord) error {
-		r.Scrub = &verdict
+		if r.Scrub = &verdict; repaired && verdict.Corrupt == 0 {
+			r.FSErrors = 0
+		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, drivebay.ErrNotFound) {

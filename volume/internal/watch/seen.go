@@ -110,6 +110,15 @@ func (e *Watcher) IOLoad(id string) {
 	}
 }
 
+// ForgetLoads drops how long requests took of drives whose load is not measured any more, because no volume on them is in use.
+func (e *Watcher) ForgetLoads(measured map[string]bool) {
+	for id, seen := range e.seenDrives {
+		if !measured[id] {
+			seen.load, seen.io.await = load{}, 0
+		}
+	}
+}
+
 // completed returns how many requests have completed, as the snapshot's Kernel counts
 // them: reads, writes, discards and flushes, on every path to the drive.
 func (e *Watcher) completed(d *drivebay.Drive) uint64 {

@@ -48,7 +48,7 @@ func (e *Watcher) Due(v *drivebay.Volume, m mounts.ProbeResult, now time.Time) p
 	switch first := m.ProbedAt.IsZero(); {
 	case !suspicious && !first && now.Before(m.NextProbe), e.Steps.Lane(v).Occupied(now) > 0:
 		return NotDue
-	case suspicious, !first && awake:
+	case suspicious, !first && awake, m.ReadError != "": // only a read proves that the error is gone
 		return ReadToo
 	}
 	return usageOnly
@@ -95,7 +95,7 @@ func (e *Watcher) Probe(ctx context.Context, v drivebay.Volume, staged *StagedFS
 			}
 			return usage, err
 		})
-		e.takeProbe(ctx, &v, staged, g, usage, err)
+		e.takeProbe(ctx, &v, staged, g, usage, read, err)
 		taken = true
 	})
 }

@@ -34,8 +34,8 @@ type Watcher struct {
 	reasons    map[string]reasonsSent // by volume; only the goroutine in Run uses it
 	Scrubs     scrubs
 	seenDrives map[string]*seenDrive
-	seenSeq    uint64 // of the drive snapshot that seenDrives is from
-	Views      map[string]*ShownVolume
+	seenSeq    uint64                  // of the drive snapshot that seenDrives is from
+	Views      map[string]*ShownVolume // Inventory.ViewMu guards it, as LastMounts and the fields of drives
 
 	Replications Replications
 }

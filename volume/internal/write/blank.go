@@ -52,7 +52,7 @@ func (e *Writer) blank(id, owner string) steps.Step {
 				if err := errors.Join(ctx.Err(), e.Erase.RecordStep(owner, inventory.NoTable+id)); err != nil {
 					return false, err
 				}
-				if err := erase.ZeroSamples(ctx, disk); err != nil {
+				if err := erase.ZeroSamples(ctx, disk, 0, disk.Size()); err != nil {
 					return false, err
 				}
 				return true, errors.Join(gpt.Erase(disk), e.Drives.Written(ctx, id))

@@ -35,7 +35,7 @@ func (e *Writer) HalfMade(v *drivebay.Volume) func(context.Context) (bool, error
 // physical volume since.
 func (e *Writer) VerifyPVPartition(drive, uuid string) steps.Step {
 	fits := func(_ context.Context, disk host.Disk) error {
-		c := content.Detect(disk, disk.Size(), disk.BlockSize())
+		c := content.DetectDrive(disk, disk.Size(), disk.BlockSize())
 		is := func(s drivebay.Signature) bool {
 			return s.Format == "LVM2_member" && strings.ReplaceAll(s.UUID, "-", "") == strings.ReplaceAll(uuid, "-", "")
 		}
@@ -66,7 +66,7 @@ func (e *Writer) clearRemoved(ctx context.Context, drive string) error {
 		if labelled, err := hasLabel(disk, 0); err != nil || labelled {
 			return err
 		}
-		return erase.ClearMarks(ctx, disk)
+		return erase.BlankStretch(ctx, disk, 0, disk.Size())
 	})
 }
 

@@ -90,6 +90,17 @@ func (n Entry) Find(t *gpt.Table) (gpt.Partition, bool) {
 	return p, ok && p.Name == n.Name
 }
 
+// query asks the table of an entry's drive. It refuses a table that has the entry under another name: that is the volume's
+// partition, which is neither absent nor, until a person has said so, the one that was made.
+func (e *Writer) query(ctx context.Context, n Entry, ask func(*gpt.Table) (bool, error)) (bool, error) {
+	return e.QueryTable(ctx, n.Drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
+		if p, ok := t.Find(n.Guid); ok && n.Kind != ledger.TypePV && p.Name != n.Name {
+			return false, fmt.Errorf("drive %s, partition %d: %w: it is named %q: give it back its name, `sgdisk --change-name=%d:%s`", n.Drive, p.Number, drivebay.ErrRefused, p.Name, p.Number, n.Name)
+		}
+		return ask(t)
+	})
+}
+
 // inKernel returns the partition as the kernel has it, and whether that is what the table says.
 func (e *Writer) inKernel(n Entry, t *gpt.Table) (partitions.Part, bool, error) {
 	want, ok := n.Find(t)
@@ -149,7 +160,7 @@ func (e *Writer) AddEntry(n Entry, wrote *atomic.Bool) []steps.Step {
 					}
 				}
 				if n.Kind == ledger.TypePV { // once the table has it, another creation may make the physical volume
-					if err := erase.ClearStretch(ctx, disk, p.Start, p.Size); err != nil {
+					if err := erase.BlankStretch(ctx, disk, p.Start, p.Size); err != nil {
 						return err
 					}
 				}
@@ -206,7 +217,7 @@ func (e *Writer) removeEntriesNamed(n Entry, t *gpt.Table) error {
 // InTable returns a check of a partition that has to be in the table; it is false while it is not.
 func (e *Writer) InTable(n Entry, ask func(*gpt.Table) (bool, error)) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		return e.QueryTable(ctx, n.Drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
+		return e.query(ctx, n, func(t *gpt.Table) (bool, error) {
 			if _, there := n.Find(t); !there {
 				return false, nil
 			}
@@ -229,7 +240,7 @@ func (e *Writer) Retype(name string, n Entry, kind string) steps.Step {
 	return steps.Step{
 		Name: name,
 		Done: func(ctx context.Context) (bool, error) {
-			return e.QueryTable(ctx, n.Drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
+			return e.query(ctx, n, func(t *gpt.Table) (bool, error) {
 				p, there := n.Find(t)
 				return !there || p.Type == kind, nil
 			})
@@ -254,7 +265,7 @@ func (e *Writer) DropEntry(n Entry) []steps.Step {
 	return []steps.Step{{
 		Name: "kernel without " + n.Name,
 		Done: func(ctx context.Context) (bool, error) {
-			return e.QueryTable(ctx, n.Drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
+			return e.query(ctx, n, func(t *gpt.Table) (bool, error) {
 				p, there := n.Find(t)
 				if !there {
 					return true, nil
@@ -278,7 +289,7 @@ func (e *Writer) DropEntry(n Entry) []steps.Step {
 	}, {
 		Name: "table without " + n.Name,
 		Done: func(ctx context.Context) (bool, error) {
-			return e.QueryTable(ctx, n.Drive, func(_ context.Context, _ host.Disk, t *gpt.Table) (bool, error) {
+			return e.query(ctx, n, func(t *gpt.Table) (bool, error) {
 				_, there := n.Find(t)
 				return !there, nil
 			})

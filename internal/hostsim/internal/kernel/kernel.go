@@ -87,7 +87,7 @@ const (
 
 // Errors of system calls.
 var (
-	ErrIO      = errors.New("input/output error")
+	ErrIO      = fmt.Errorf("%w: input/output error", host.ErrIO)
 	ErrInvalid = errors.New("invalid argument")
 	ErrNoSpace = errors.New("no space left on device")
 )

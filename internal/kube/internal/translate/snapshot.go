@@ -18,14 +18,14 @@ func ObserveSnapshot(s *v1alpha1.SnapshotStatus, v *drivebay.VolumeSnapshot) {
 	s.Capacity, s.Size = bytes(v.Size), sizeText(v.Size)
 	s.Created = metav1.Time{Time: v.Created.UTC().Truncate(time.Second)} // an object has whole seconds
 	s.Mode, s.FSType, s.Encrypted = modeOf(v.Block), v.FSType, v.LUKSUUID != ""
-	s.Location = locationOf(v.Location)
+	s.Location, s.Unavailable = locationOf(v.Location), v.Unavailable
 }
 
 // SnapshotView returns the snapshot in an object, as the CSI services answer it.
 func SnapshotView(o *v1alpha1.Snapshot) drivebay.VolumeSnapshot {
 	s := &o.Status
 	v := drivebay.VolumeSnapshot{ID: o.Name, Name: o.Spec.Name, Source: o.Spec.Volume, Node: o.Spec.Node, Size: uint64(max(s.Capacity, 0)), Created: s.Created.Time,
-		Block: s.Mode == v1alpha1.ModeBlock, FSType: s.FSType, Location: location(s.Location)}
+		Block: s.Mode == v1alpha1.ModeBlock, FSType: s.FSType, Location: location(s.Location), Unavailable: s.Unavailable}
 	if s.Encrypted {
 		v.LUKSUUID = encrypted
 	}

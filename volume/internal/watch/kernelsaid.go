@@ -1,0 +1,68 @@
+package watch
+
+import (
+	"errors"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/mirror"
+	"github.com/drivebay/drivebay/volume/internal/mounts"
+)
+
+// KeepKernelSaid records what the kernel said of filesystems and does not say again: the count of errors only
+// while they are mounted (fs/ext4/sysfs.c), that one takes no writes only once.
+func (e *Watcher) KeepKernelSaid() {
+	for id, said := range e.kernelSaid() {
+		_, err := e.Ledger.ChangeUnseen(id, func(r *drivebay.VolumeRecord) error {
+			r.FSErrors, r.GaveUp = said.errors, said.gaveUp
+			return nil
+		})
+		if err != nil && !errors.Is(err, drivebay.ErrNotFound) { // the next tick tries again
+			e.Log.Warn("what the kernel said of a filesystem not kept", "op", "watch", "volume", id, "err", err)
+			return
+		}
+	}
+}
+
+// kernelSaid is what the kernel said of a filesystem, as a record keeps it.
+type kernelSaid struct {
+	errors uint64
+	gaveUp string // mountOf
+}
+
+// kernelSaid returns, by volume, what its record does not have yet. The calls that write it come later: one
+// may wait for the store, and nothing may wait with ViewMu held.
+func (e *Watcher) kernelSaid() map[string]kernelSaid {
+	e.Inventory.ViewMu.Lock()
+	defer e.Inventory.ViewMu.Unlock()
+	out := map[string]kernelSaid{}
+	for id, seen := range e.Views {
+		was, fs := seen.Known.Record, seen.Known.fs
+		is := kernelSaid{errors: fs.errors}
+		if fs.gaveUp {
+			is.gaveUp = e.mountOf(seen.Staged.since)
+		}
+		if was.FSErrors != is.errors || was.GaveUp != is.gaveUp {
+			out[id] = is
+		}
+	}
+	return out
+}
+
+// mountOf returns what tells a mount from all later ones: the boot, and when it was made.
+func (e *Watcher) mountOf(since time.Time) string {
+	return e.Mounts.Mirror.Boot() + " " + since.UTC().Format(time.RFC3339Nano)
+}
+
+// RecallKernelSaid takes what an earlier run has heard of filesystems that are mounted since.
+func (e *Watcher) RecallKernelSaid() {
+	for _, r := range e.Ledger.All() {
+		p := mirror.StagedAt(&r.Volume)
+		if r.GaveUp == "" || p == nil || r.GaveUp != e.mountOf(p.Since) {
+			continue
+		}
+		e.Mounts.Counters.Of(r.Volume.ID).Write(func(m *mounts.ProbeResult) {
+			m.Shutdown, m.GaveUp = r.Volume.FSType == "xfs", r.Volume.FSType != "xfs"
+		})
+	}
+}

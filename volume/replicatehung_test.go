@@ -1,0 +1,64 @@
+package volume_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// hungDRBD is a DRBD whose kernel does not answer while hung: a configuration call holds its lock and waits for a disk.
+type hungDRBD struct {
+	drbd.Kernel
+	hung  *atomic.Bool
+	until chan struct{}
+}
+
+func (k hungDRBD) Status(ctx context.Context, minor uint32) (drbd.Status, error) {
+	if k.hung.Load() {
+		<-k.until
+	}
+	return k.Kernel.Status(ctx, minor)
+}
+
+func (k hungDRBD) List(ctx context.Context) ([]drbd.Status, error) {
+	if k.hung.Load() {
+		<-k.until
+	}
+	return k.Kernel.List(ctx)
+}
+
+// TestReplicationUnanswered: a replication is not healthy while the kernel does not say so.
+func TestReplicationUnanswered(t *testing.T) {
+	t.Parallel()
+	onTwoSites(t, volume.Options{}, func(a, b *stand, network func(bool)) {
+		var hung atomic.Bool
+		until := make(chan struct{})
+		open := a.opt.DRBD
+		a.opt.DRBD = func() (drbd.Kernel, error) {
+			k, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return hungDRBD{k, &hung, until}, nil
+		}
+		a.start()
+		v := replicated(a, b, requests()["ext4 on a partition"])
+		bothReady("before", v, a, b)
+		hung.Store(true)
+		time.Sleep(10 * time.Second)
+		network(false)
+		time.Sleep(5 * time.Minute)
+		if c := a.conditions(v.ID); !c.Abnormal() {
+			t.Errorf("without an answer of DRBD, and without its peer: %s", c.Message())
+		}
+		hung.Store(false)
+		close(until)
+		network(true)
+		time.Sleep(5 * time.Minute)
+		bothReady("it answers again", v, a, b)
+	})
+}
