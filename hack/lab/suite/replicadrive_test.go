@@ -4,6 +4,7 @@ package suite
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,52 @@ func TestLabLongReplicationReplugged(t *testing.T) {
 			p.failsOver()
 			p.b.unstage("data")
 		})
+	}
+}
+
+// TestLabLongReplicationMoved: the drive of the secondary is to be replaced while a pod writes, and then that of the primary once the pod has ended. Each
+// side is copied to another drive, and is connected again.
+func TestLabLongReplicationMoved(t *testing.T) {
+	t.Parallel()
+	p := newReplicaPair(t)
+	p.enable("data", 7800, "C")
+	p.a.stage("data")
+	p.a.write()
+	p.b.moveAway("DATA20")
+	p.readyAgain("the side of b was copied to another drive")
+	written := p.a.enough()
+	p.a.unstage("data")
+	p.a.moveAway("DATA10")
+	for _, s := range []*replicaSite{p.a, p.b} {
+		s.until("data", "ready after the side of a was copied", 3*time.Minute, ready)
+	}
+	p.a.do("replication demote data --secret-file %s", runbookSecret)
+	p.b.do("replication promote data --secret-file %s", runbookSecret)
+	p.b.stage("data")
+	if have := p.b.records(); have != written {
+		t.Errorf("%d records on the other side, %d were written", have, written)
+	}
+	p.b.unstage("data")
+}
+
+// moveAway plugs another drive in, and releases the one that the site has.
+func (s *replicaSite) moveAway(serial string) {
+	s.t.Helper()
+	drive := scsi(serial, 0x5000c500f0000000+uint64(s.number))
+	drive.Size = 512 << 20
+	s.Must(s.Plug(s.t.Context(), drive))
+	s.do("release DATA%d", s.number)
+	began := time.Now()
+	for {
+		list := s.Sh(`drivebay drives -o 'jsonpath={range .drives[*]}{.serial} {.usage}{"\n"}{end}'`)
+		if strings.Contains(list, fmt.Sprintf("DATA%d RELEASED", s.number)) {
+			s.t.Logf("site %d: its drive was released after %v", s.number, time.Since(began).Round(time.Second))
+			return
+		}
+		if time.Since(began) > 5*time.Minute {
+			s.t.Fatalf("site %d: its drive is not released: %s\n%s", s.number, list, s.Output("drivebay status; drivebay replication status; cat /proc/drbd; dmesg | tail -20"))
+		}
+		time.Sleep(time.Second)
 	}
 }
 

@@ -267,7 +267,7 @@ func reasons(h *wire.VolumeHealth) []string {
 }
 
 // ails waits until both wires say of a volume that a reason is the matter.
-func (o *orchestrator) ails(v vol, reason string, since time.Time, limit time.Duration) {
+func (o *orchestrator) ails(v vol, reason string, since time.Time, limit time.Duration) (took time.Duration) {
 	o.t.Helper()
 	var node, controller []string
 	for {
@@ -277,10 +277,11 @@ func (o *orchestrator) ails(v vol, reason string, since time.Time, limit time.Du
 		}
 		if time.Since(since) > 2*limit+soon {
 			o.t.Errorf("%s: %v after the fault the node says %q and the controller %q, not %s", v.name, time.Since(since).Round(time.Second), node, controller, reason)
-			return
+			return time.Since(since)
 		}
 	}
-	within(o.t, v.name+" is "+reason, time.Since(since), limit)
+	took = time.Since(since)
+	within(o.t, v.name+" is "+reason, took, limit)
 	stats, volume := o.old(v)
 	for call, c := range map[string]condition{"NodeGetVolumeStats": stats, "ControllerGetVolume": volume} {
 		if !c.Abnormal || c.Message == "" {
@@ -290,6 +291,7 @@ func (o *orchestrator) ails(v vol, reason string, since time.Time, limit time.Du
 	if !o.listedAs(v, reason) {
 		o.t.Errorf("%s is not in ControllerListVolumeHealth with %s", v.name, reason)
 	}
+	return took
 }
 
 func (o *orchestrator) listedAs(v vol, reason string) bool {

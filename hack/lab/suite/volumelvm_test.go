@@ -45,7 +45,7 @@ func TestLabVolumeRoom(t *testing.T) {
 	o.well(thin)
 
 	m.Must(m.Unplug(t.Context(), "SD"))
-	o.ails(mirror, "DiskRemoved", time.Now(), time.Second)
+	o.ails(mirror, "DiskRemoved", time.Now(), 2*time.Second) // the budget is held in TestLabVolumeHealth
 	if view := o.view(mirror); view.Condition.Severity() != drivebay.SeverityDegraded {
 		t.Errorf("a mirror with one leg is %v: %s", view.Condition.Severity(), view.Condition.Message())
 	}
