@@ -34,6 +34,12 @@ func newLoggedController(t *testing.T, config *rest.Config, log *slog.Logger) (c
 	return c, run(t, c.Run)
 }
 
+// nodesOf returns the nodes that a controller knows.
+func nodesOf(c *controller.Controller) []string {
+	names, _ := c.Nodes()
+	return names
+}
+
 // ready waits until a controller knows all volumes, and the room on some nodes.
 func ready(t *testing.T, c *controller.Controller, nodes ...string) {
 	t.Helper()
@@ -43,7 +49,7 @@ func ready(t *testing.T, c *controller.Controller, nodes ...string) {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("nodes %v, listed: %v", c.Nodes(), c.Listed())
+			t.Logf("nodes %v, listed: %v", nodesOf(c), c.Listed())
 		}
 	})
 	eventually(t, "the controller knows the nodes", func() bool {

@@ -162,7 +162,7 @@ func TestKubeControllerKilled(t *testing.T) {
 				t.Helper()
 				config, died := killAt(a.Config(), at, sent)
 				c, stop := newController(t, config)
-				eventually(t, "the controller knows the nodes", func() bool { return len(c.Nodes()) == len(nodes) && c.Listed() == nil })
+				eventually(t, "the controller knows the nodes", func() bool { return len(nodesOf(c)) == len(nodes) && c.Listed() == nil })
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				_ = call(ctx, c)
 				cancel()

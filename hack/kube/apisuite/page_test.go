@@ -179,6 +179,16 @@ func (a *API) installWith(t *testing.T, values string) {
 	a.Kubectl(t, string(objects), "apply", "--server-side", "--force-conflicts", "--namespace", "drivebay", "-f", "-")
 }
 
+// containerArgs returns the arguments of a container of the controller's pods, as the chart has them.
+func (a *API) containerArgs(t *testing.T, container string) (args []string) {
+	t.Helper()
+	text := a.Kubectl(t, "", "--namespace", chartNamespace, "get", "deployment", "drivebay-controller", "--output", `jsonpath={.spec.template.spec.containers[?(@.name=="`+container+`")].args}`)
+	if err := json.Unmarshal([]byte(text), &args); err != nil {
+		t.Fatalf("container %s: %s: %v", container, text, err)
+	}
+	return args
+}
+
 // The values of the chart with which a controller serves the page, and does not.
 const page, noPage = "controller: {enabled: true, page: true}\n", "controller: {enabled: true, page: false}\n"
 
@@ -197,10 +207,9 @@ func TestKubeControllerPage(t *testing.T) {
 	drive := set.Volumes[0].Location.Drives[0] + ".rack24"
 
 	// The arguments are those of the chart, but for what a pod has: its account, its namespace and its folders.
-	var args []string
-	text := a.Kubectl(t, "", "--namespace", "drivebay", "get", "deployment", "drivebay-controller", "--output", `jsonpath={.spec.template.spec.containers[?(@.name=="drivebay")].args}`)
-	if err := json.Unmarshal([]byte(text), &args); err != nil || !slices.Contains(args, "--kubernetes-page") || !slices.Contains(args, "--role=controller") {
-		t.Fatalf("%s: %v", text, err)
+	args := a.containerArgs(t, "drivebay")
+	if !slices.Contains(args, "--kubernetes-page") || !slices.Contains(args, "--role=controller") {
+		t.Fatal(args)
 	}
 	args = slices.DeleteFunc(args, func(arg string) bool {
 		return arg == "serve" || strings.HasPrefix(arg, "--role") || strings.HasPrefix(arg, "--csi-endpoint")

@@ -167,7 +167,7 @@ func TestKubeSnapshotsKilled(t *testing.T) {
 			for i, call := range calls { // the controller dies
 				config, died := killAt(a.Config(), at, sent)
 				c, stop := newController(t, config)
-				eventually(t, "the controller knows the node", func() bool { return len(c.Nodes()) == 1 && c.Listed() == nil })
+				eventually(t, "the controller knows the node", func() bool { return len(nodesOf(c)) == 1 && c.Listed() == nil })
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				_ = call(ctx, c)
 				cancel()

@@ -130,29 +130,39 @@ func (a *API) replicate(t *testing.T, s side, state string) {
 // runAddons runs the manager of kubernetes-csi-addons, and its sidecar in a pod of the controller, which calls a socket.
 func (a *API) runAddons(t *testing.T, socket string) {
 	t.Helper()
-	const pod, namespace = "drivebay-controller-0", "drivebay"
-	a.Kubectl(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"List","items":[
+	a.Kubectl(t, `{"apiVersion":"v1","kind":"List","items":[
 {"apiVersion":"v1","kind":"Namespace","metadata":{"name":"csi-addons-system"}},
-{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"manager","namespace":"csi-addons-system"}},
-{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"drivebay-controller","namespace":%[2]q,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"drivebay-controller","uid":"1"}]},
- "spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"x","image":"x"}]}}}},
-{"apiVersion":"v1","kind":"Pod","metadata":{"name":%[1]q,"namespace":%[2]q,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"drivebay-controller","uid":"2"}]},
- "spec":{"serviceAccountName":"drivebay-controller","containers":[{"name":"x","image":"x"}]}}]}`, pod, namespace), "apply", "-f", "-")
-	a.Kubectl(t, "", "--namespace", namespace, "patch", "pod", pod, "--subresource=status", "--type=merge", "-p", `{"status":{"podIP":"127.0.0.1","podIPs":[{"ip":"127.0.0.1"}]}}`)
-	uid := a.Kubectl(t, "", "--namespace", namespace, "get", "pod", pod, "-o", "jsonpath={.metadata.uid}")
+{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"manager","namespace":"csi-addons-system"}}]}`, "apply", "-f", "-")
+	uid := a.controllerPod(t)
 	_, port, err := net.SplitHostPort(freeAddress(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.inPod(t, pod, namespace, "drivebay-controller", "csi-addons-sidecar", "--csi-addons-address="+socket, "--node-id="+pod, "--controller-port="+port,
-		"--pod="+pod, "--pod-uid="+uid, "--namespace="+namespace, "--leader-election-namespace="+namespace)
+	a.inPod(t, controllerPod, chartNamespace, "drivebay-controller", "csi-addons-sidecar", "--csi-addons-address="+socket, "--node-id="+controllerPod, "--controller-port="+port,
+		"--pod="+controllerPod, "--pod-uid="+uid, "--namespace="+chartNamespace, "--leader-election-namespace="+chartNamespace)
 	a.inPod(t, "manager-0", "csi-addons-system", "manager", "csi-addons-manager", "--kubeconfig="+a.Kubeconfig, "--namespace=csi-addons-system", "--health-probe-bind-address=0")
+}
+
+// controllerPod is a pod of the controller in the namespace of the chart.
+const controllerPod, chartNamespace = "drivebay-controller-0", "drivebay"
+
+// controllerPod makes the object of a pod of the controller with those that own it: no controller of Kubernetes does.
+func (a *API) controllerPod(t *testing.T) (uid string) {
+	t.Helper()
+	a.Kubectl(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"List","items":[
+{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"drivebay-controller","namespace":%[2]q,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"drivebay-controller","uid":"1","controller":true}]},
+ "spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"x","image":"x"}]}}}},
+{"apiVersion":"v1","kind":"Pod","metadata":{"name":%[1]q,"namespace":%[2]q,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"drivebay-controller","uid":"2","controller":true}]},
+ "spec":{"serviceAccountName":"drivebay-controller","containers":[{"name":"x","image":"x"}]}}]}`, controllerPod, chartNamespace), "apply", "-f", "-")
+	a.Kubectl(t, "", "--namespace", chartNamespace, "patch", "pod", controllerPod, "--subresource=status", "--type=merge", "-p", `{"status":{"podIP":"127.0.0.1","podIPs":[{"ip":"127.0.0.1"}]}}`)
+	return a.Kubectl(t, "", "--namespace", chartNamespace, "get", "pod", controllerPod, "-o", "jsonpath={.metadata.uid}")
 }
 
 // inPod runs a program with the name of a host and the account that a pod has.
 func (a *API) inPod(t *testing.T, pod, namespace, account, program string, args ...string) {
 	t.Helper()
-	dir := a.file("account-" + pod)
+	name := "account-" + pod + "-" + program
+	dir := a.file(name)
 	ca, err := os.ReadFile(a.file("certs/apiserver.crt"))
 	if err == nil {
 		err = os.Mkdir(dir, 0o700)
@@ -161,15 +171,15 @@ func (a *API) inPod(t *testing.T, pod, namespace, account, program string, args 
 		t.Fatal(err)
 	}
 	token := strings.TrimSpace(a.Kubectl(t, "", "--namespace", namespace, "create", "token", account))
-	a.write(t, "account-"+pod+"/ca.crt", string(ca))
-	a.write(t, "account-"+pod+"/token", token)
+	a.write(t, name+"/ca.crt", string(ca))
+	a.write(t, name+"/token", token)
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(a.url, "https://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const enter = `hostname "$1" && mount -t tmpfs none /run && mkdir -p /run/secrets/kubernetes.io && cp -r "$2" /run/secrets/kubernetes.io/serviceaccount && export KUBERNETES_SERVICE_HOST="$3" KUBERNETES_SERVICE_PORT="$4" && shift 4 && exec "$@"`
 	line := append([]string{"--mount", "--uts", "sh", "-c", enter, "sh", pod, dir, host, port, filepath.Join(a.Root, ".cache/kube/bin", program)}, args...)
-	p := a.startProgram(t, "unshare", a.file(pod+".log"), line...)
+	p := a.startProgram(t, "unshare", a.file(pod+"-"+program+".log"), line...)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("%s: %s", program, p.tail())

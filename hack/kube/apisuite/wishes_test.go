@@ -187,7 +187,7 @@ func TestKubeAdopt(t *testing.T) {
 	n.startEngine(t)
 	n.startKube(t, a)
 	eventually(t, "node-1 is down", func() bool {
-		return c.Volumes().Seq > 0 && slices.Contains(c.Nodes(), "node-3") && abnormal(c.Volumes(), v.ID) == "NodeDown"
+		return c.Volumes().Seq > 0 && slices.Contains(nodesOf(c), "node-3") && abnormal(c.Volumes(), v.ID) == "NodeDown"
 	})
 	adopt(t, a, v.ID, "node-3")
 	o = n.object(t, all, "pvc-1", "is adopted by node-3", func(o *v1alpha1.Volume) bool { return o.Spec.Node == "node-3" && isPhase(v1alpha1.VolumeMade)(o) })

@@ -64,6 +64,16 @@ const (
 	addonsPackage = "github.com/csi-addons/kubernetes-csi-addons"
 )
 
+// snapshotProducts are csi-provisioner and the programs of external-snapshotter. No node has them: its kernel has no
+// device-mapper.
+var snapshotProducts = []product{
+	{name: "csi-provisioner", module: "hack/kube/programs", pkg: "github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner", version: Version136},
+	{name: "csi-snapshotter", module: snapshotModule, pkg: "github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter"},
+	{name: "snapshot-controller", module: snapshotModule, pkg: "github.com/kubernetes-csi/external-snapshotter/v8/cmd/snapshot-controller"},
+}
+
+const snapshotModule = "hack/kube/snapshots"
+
 // debianPackages are unpacked, not installed: containerd's package starts a service.
 var debianPackages = []string{"containerd", "runc", "containernetworking-plugins", "busybox-static", "bash-static", "coreutils", "libc6"}
 
@@ -114,6 +124,19 @@ func BuildAddons(ctx context.Context, root string) error {
 		}
 		return b.copyAddons(ctx)
 	}, addonsModule+"/go.mod", "hack/kube/cluster/build.go")
+}
+
+// BuildSnapshots makes the programs of snapshots and copies the CRDs.
+func BuildSnapshots(ctx context.Context, root string) error {
+	b := newBuilder(root)
+	return b.once("snapshots.key", func() error {
+		for _, p := range snapshotProducts {
+			if err := b.build(ctx, p); err != nil {
+				return err
+			}
+		}
+		return b.copyFiles(ctx, snapshotModule, "github.com/kubernetes-csi/external-snapshotter/client/v8", "config/crd", "snapshots")
+	}, snapshotModule, "hack/kube/programs/go.mod", "hack/kube/cluster/build.go")
 }
 
 func (b builder) buildKubernetes(ctx context.Context, version string) error {
@@ -198,14 +221,19 @@ func (b builder) build(ctx context.Context, p product) error {
 
 // copyAddons copies the manifests of CSI-Addons.
 func (b builder) copyAddons(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", addonsPackage)
-	cmd.Dir = filepath.Join(b.root, addonsModule)
+	return b.copyFiles(ctx, addonsModule, addonsPackage, "deploy/controller", "csi-addons")
+}
+
+// copyFiles copies a folder of a module, which a module of this repository needs, into the cache.
+func (b builder) copyFiles(ctx context.Context, of, module, folder, to string) error {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	cmd.Dir = filepath.Join(b.root, of)
 	out, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("go list %s: %w", addonsPackage, err)
+		return fmt.Errorf("go list %s: %w", module, err)
 	}
-	to := b.file("csi-addons")
-	return errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(filepath.Join(strings.TrimSpace(string(out)), "deploy/controller"))))
+	to = b.file(to)
+	return errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(filepath.Join(strings.TrimSpace(string(out)), folder))))
 }
 
 func (b builder) unpackDebian(ctx context.Context) error {
