@@ -164,39 +164,133 @@ func TestLoneMirrorStaysDeleted(t *testing.T) {
 // whole from it.
 func TestLoneMirrorStale(t *testing.T) {
 	t.Parallel()
-	onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
+	for _, free := range []bool{false, true} {
+		onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
+			v := s.make("v", requests()["a mirror"])
+			s.must(s.stage(v))
+			s.word(v, "first")
+			spare := s.spareFor(v)
+			newest, stale := v.Location.Drives[0], v.Location.Drives[1]
+			serial := s.serialOf(stale)
+			s.must(s.mgr.Cordon(s.Context(), spare, true))
+			s.inject(stale, "vanish")
+			time.Sleep(10 * time.Second)
+			s.word(v, "second")
+			s.must(s.unstage(v))
+			time.Sleep(time.Minute)
+			s.inject(newest, "vanish")
+			time.Sleep(10 * time.Second)
+			s.comesBack(serial)
+			s.must(s.mgr.Operate(s.Context(), newest, drivebay.LeaveRelease, ""))
+			if free { // while it is being released
+				s.must(s.mgr.Cordon(s.Context(), spare, false))
+				time.Sleep(time.Minute)
+			}
+			s.must(s.mgr.Operate(s.Context(), newest, drivebay.LeaveForce, "it is dead"), s.mgr.Cordon(s.Context(), spare, false))
+			time.Sleep(10 * time.Minute)
+			if err := s.stage(v); !errors.Is(err, drivebay.ErrRefused) && !errors.Is(err, drivebay.ErrUnavailable) {
+				t.Errorf("staged from the older leg: %v", err)
+			}
+			if is := s.of(v).Location.Drives; slices.Contains(is, spare) {
+				t.Errorf("made anew from the older leg: it is on %v", is)
+			}
+			s.must(s.e.AcceptLoss(s.Context(), v.ID))
+			time.Sleep(10 * time.Minute)
+			s.must(s.stage(v))
+			if is := s.of(v); !slices.Contains(is.Location.Drives, spare) || len(is.Location.Drives) != 2 || s.word(v, "") != "first" {
+				t.Errorf("after the loss was accepted it is on %v: %s", is.Location.Drives, is.Condition.Message())
+			}
+			s.must(s.unstage(v), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+		})
+	}
+}
+
+// TestLoneMirrorReleased: the other drive of a mirror is gone when the one with the newest data is
+// released. It waits; once the other one is lost for good, that leg is made anew, then this one.
+func TestLoneMirrorReleased(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(4), volume.Options{}, func(s *stand) {
 		v := s.make("v", requests()["a mirror"])
 		s.must(s.stage(v))
-		s.word(v, "first")
-		spare := s.spareFor(v)
-		newest, stale := v.Location.Drives[0], v.Location.Drives[1]
-		serial := s.serialOf(stale)
-		s.must(s.mgr.Cordon(s.Context(), spare, true))
-		s.inject(stale, "vanish")
+		newest, gone := v.Location.Drives[0], v.Location.Drives[1]
+		s.inject(gone, "vanish")
 		time.Sleep(10 * time.Second)
 		s.word(v, "second")
-		s.must(s.unstage(v))
-		time.Sleep(time.Minute)
-		s.inject(newest, "vanish")
-		time.Sleep(10 * time.Second)
-		s.comesBack(serial)
-		s.giveUp(newest)
-		s.must(s.mgr.Cordon(s.Context(), spare, false))
+		s.must(s.unstage(v), s.mgr.Operate(s.Context(), newest, drivebay.LeaveRelease, ""))
 		time.Sleep(10 * time.Minute)
-		if err := s.stage(v); !errors.Is(err, drivebay.ErrRefused) && !errors.Is(err, drivebay.ErrUnavailable) {
-			t.Errorf("staged from the older leg: %v", err)
+		if d, _ := s.mgr.Snapshot().Find(newest); d.Usage != drivebay.UsageReleasing || len(s.of(v).Location.Drives) != 2 {
+			t.Errorf("%v without the other drive, the mirror on %v", d.Usage, s.of(v).Location.Drives)
 		}
-		if is := s.of(v).Location.Drives; slices.Contains(is, spare) {
-			t.Errorf("made anew from the older leg: it is on %v", is)
-		}
-		s.must(s.e.AcceptLoss(s.Context(), v.ID))
-		time.Sleep(10 * time.Minute)
+		s.giveUp(gone)
+		s.usage(newest, drivebay.UsageReleased, 30*time.Minute)
 		s.must(s.stage(v))
-		if is := s.of(v); !slices.Contains(is.Location.Drives, spare) || len(is.Location.Drives) != 2 || s.word(v, "") != "first" {
-			t.Errorf("after the loss was accepted it is on %v: %s", is.Location.Drives, is.Condition.Message())
+		is := s.of(v)
+		if on := is.Location.Drives; len(on) != 2 || slices.Contains(on, newest) || slices.Contains(on, gone) || s.word(v, "") != "second" {
+			t.Errorf("the mirror is on %v: %s", on, is.Condition.Message())
 		}
 		s.must(s.unstage(v), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
 	})
+}
+
+// TestLoneMirrorMovingStale: the group of a mirror has begun to move to a third drive when one leg,
+// and then the newest one, are lost. The loss can be accepted, and the mirror is made whole again.
+func TestLoneMirrorMovingStale(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for n := 1; n <= 12 && !t.Failed(); n++ {
+		k := &killer{}
+		onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
+			v := s.make("v", requests()["a mirror"])
+			s.must(s.stage(v))
+			s.word(v, "first")
+			s.must(s.unstage(v))
+			newest, stale := v.Location.Drives[0], v.Location.Drives[1]
+			serial := s.serialOf(stale)
+			k.anew(n)
+			s.must(s.mgr.Operate(s.Context(), newest, drivebay.LeaveRelease, ""))
+			for began := time.Now(); !k.dead() && time.Since(began) < 10*time.Minute; {
+				time.Sleep(time.Second)
+			}
+			did := k.steps()
+			s.stop()
+			s.stop = nil
+			s.inject(stale, "vanish")
+			time.Sleep(10 * time.Second)
+			k.anew(0)
+			s.start()
+			time.Sleep(time.Minute)
+			if len(s.of(v).Location.Drives) != 3 || s.stage(v) != nil {
+				return
+			}
+			s.word(v, "second")
+			s.must(s.unstage(v))
+			if m := s.of(v).Mirror; m == nil || m.Current != newest {
+				return
+			}
+			tried++
+			s.inject(newest, "vanish")
+			time.Sleep(10 * time.Second)
+			s.comesBack(serial)
+			s.must(s.mgr.Operate(s.Context(), newest, drivebay.LeaveForce, "it is dead"))
+			time.Sleep(10 * time.Minute)
+			if err := s.stage(v); !errors.Is(err, drivebay.ErrRefused) && !errors.Is(err, drivebay.ErrUnavailable) {
+				t.Errorf("after %q: staged from the older leg: %v", did, err)
+			}
+			if err := s.e.AcceptLoss(s.Context(), v.ID); err != nil {
+				t.Errorf("after %q, on %v: %v", did, s.of(v).Location.Drives, err)
+				return
+			}
+			time.Sleep(10 * time.Minute)
+			s.must(s.stage(v))
+			if is := s.of(v); slices.Contains(is.Location.Drives, newest) || len(is.Location.Drives) != 2 || s.word(v, "") != "first" {
+				t.Errorf("after %q and with the loss accepted it is on %v: %s", did, is.Location.Drives, is.Condition.Message())
+			}
+			s.must(s.unstage(v), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+		})
+	}
+	if tried == 0 {
+		t.Error("no move was cut short in time")
+	}
 }
 
 // TestLoneMirrorSpareLost: the spare on which a lost leg was being made anew is lost as well.

@@ -56,3 +56,40 @@ func TestDirectionWaitsForUnreadDrive(t *testing.T) {
 		}
 	}
 }
+
+// TestDirectionOfMirrorNeedsSource: no leg of a mirror moves, in whatever state the drives are, unless
+// the leg that stays is here, and has all data or can get them from the leg that leaves.
+func TestDirectionOfMirrorNeedsSource(t *testing.T) {
+	usages := []drivebay.Usage{drivebay.UsageInUse, drivebay.UsageReleasing, drivebay.UsageRemoved}
+	var all []groups.DriveState
+	for _, u := range usages {
+		for bits := range 8 {
+			here := bits&1 != 0
+			all = append(all, groups.DriveState{Usage: u, Here: here, Well: bits&2 != 0, Holds: bits&4 != 0, Gone: u == drivebay.UsageRemoved && !here})
+		}
+	}
+	moved := 0
+	for _, a := range all {
+		for _, b := range all {
+			for _, current := range []string{"", "A", "B"} {
+				for _, ids := range [][]string{{"A", "B"}, {"A", "B", "C"}} {
+					is := map[string]groups.DriveState{"A": a, "B": b, "C": {Usage: drivebay.UsageInUse, Here: true, Well: true}}
+					r := &drivebay.VolumeRecord{Volume: drivebay.Volume{Mirror: &drivebay.Mirror{Current: current}}}
+					h := &groups.VolumeGroup{Location: drivebay.Location{Kind: drivebay.LocationMirror, VG: "vg", Drives: ids}, Volumes: []*drivebay.VolumeRecord{r}}
+					to, due := h.NextDirection(func(id string) groups.DriveState { return is[id] })
+					if !due || to.Wait != "" || to.From == "C" || a.Usage == drivebay.UsageInUse && b.Usage == drivebay.UsageInUse {
+						continue
+					}
+					moved++
+					stays := map[string]string{"A": "B", "B": "A"}[to.From]
+					if !is[stays].Here || !is[to.From].Here && current == to.From {
+						t.Errorf("%v, A %+v, B %+v, the newest on %q: moves from %s", ids, a, b, current, to.From)
+					}
+				}
+			}
+		}
+	}
+	if moved == 0 {
+		t.Error("nothing moves")
+	}
+}

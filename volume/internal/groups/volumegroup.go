@@ -165,18 +165,42 @@ func (h *VolumeGroup) NextDirection(look func(drive string) DriveState) (Directi
 			return directionFound(h.Location, look)
 		}
 		if h.Kind == drivebay.LocationMirror {
-			return directionMirror(h.Drives, look)
+			return h.directionMirror(look)
 		}
 		return directionLinear(h.Drives[0], h.Drives[1], look)
 	}
+	var waits *Direction
 	for i, id := range h.Drives {
 		is := look(id)
-		lost := h.Kind == drivebay.LocationMirror && len(h.Drives) == 2 && is.Gone && look(h.Drives[1-i]).Here && h.newestOn(h.Drives[1-i])
-		if is.Usage == drivebay.UsageReleasing || lost {
+		leaves, why := is.Usage == drivebay.UsageReleasing, ""
+		if h.Kind == drivebay.LocationMirror && len(h.Drives) == 2 {
+			why = h.legWaits(is, look(h.Drives[1-i]), h.Drives[1-i])
+			leaves = leaves || is.Gone && why == ""
+		}
+		switch {
+		case leaves && why == "":
 			return Direction{From: id}, true
+		case leaves && waits == nil:
+			waits = &Direction{From: id, Wait: why}
 		}
 	}
+	if waits != nil {
+		return *waits, true
+	}
 	return Direction{}, false
+}
+
+// legWaits returns why a leg of a mirror cannot be created again elsewhere now; "" if it can. It is
+// copied from the other one, which has to be here. If the leg itself is not, the other one has to
+// have all data.
+func (h *VolumeGroup) legWaits(leg, other DriveState, otherDrive string) string {
+	switch {
+	case !other.Here:
+		return fmt.Sprintf("drive %s, which has the other leg, is not there: put it back", otherDrive)
+	case !leg.Here && !h.newestOn(otherDrive):
+		return fmt.Sprintf("drive %s, which has the other leg, does not have the newest data: put the drive that has them back, or run `drivebay volume accept-loss`", otherDrive)
+	}
+	return ""
 }
 
 // directionLinear returns which way a group on two drives moves. Home is the first of them,
@@ -245,23 +269,29 @@ func directionFound(l drivebay.Location, look func(string) DriveState) (Directio
 // directionMirror returns which way a mirror with a third drive moves: the third drive
 // replaces the first one that leaves. If none leaves any more, the third leaves again, if
 // its data can go back.
-func directionMirror(drives []string, look func(string) DriveState) (Direction, bool) {
-	third := drives[2]
+func (h *VolumeGroup) directionMirror(look func(string) DriveState) (Direction, bool) {
+	drives, third := h.Drives, h.Drives[2]
 	c := look(third)
+	var waits *Direction
 	for i, id := range drives[:2] {
-		other := look(drives[1-i])
-		if look(id).Usage == drivebay.UsageInUse {
+		is, other := look(id), drives[1-i]
+		if is.Usage == drivebay.UsageInUse {
 			continue
 		}
+		why := h.legWaits(is, look(other), other)
 		switch {
 		case !c.Here && c.Holds:
 			return Direction{From: id, To: third, Wait: fmt.Sprintf("drive %s, to which a leg was moving, is not there: put it back", third)}, true
-		case (!c.Here || !c.Well) && look(id).Here && look(id).Well:
+		case (!c.Here || !c.Well) && is.Here && is.Well:
 			return Direction{From: third, To: id}, true
-		case !other.Here:
-			return Direction{From: id, To: third, Wait: fmt.Sprintf("drive %s, which has the other leg, is not there: put it back", drives[1-i])}, true
+		case why == "":
+			return Direction{From: id, To: third}, true
+		case waits == nil:
+			waits = &Direction{From: id, To: third, Wait: why}
 		}
-		return Direction{From: id, To: third}, true
+	}
+	if waits != nil {
+		return *waits, true
 	}
 	for _, id := range drives[:2] {
 		if !look(id).Holds {

@@ -376,7 +376,7 @@ func (e *Mirrors) isBad(drive string) bool {
 
 // AcceptLeg makes a mirror continue with the leg that is there, after an operator accepted the loss.
 func (e *Mirrors) AcceptLeg(id string) error {
-	s := e.Drives.Snapshot()
+	s, x := e.Drives.Snapshot(), e.Groups.LVMNow()
 	r, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) error {
 		v := &r.Volume
 		m := v.Mirror
@@ -385,7 +385,7 @@ func (e *Mirrors) AcceptLeg(id string) error {
 			return fmt.Errorf("%w: no data loss is awaiting approval", drivebay.ErrInvalid)
 		}
 		var here, away []string
-		for _, d := range v.Location.Drives {
+		for _, d := range withLeg(v.Location, s, x) {
 			if DriveHere(s, d) && e.Groups.HasPart(v, d) {
 				here = append(here, d)
 			} else {
@@ -404,4 +404,18 @@ func (e *Mirrors) AcceptLeg(id string) error {
 	}
 	e.Ledger.Note(drivebay.EventVolumeDataLoss, &r.Volume, "an operator accepts the loss of "+r.Volume.Lost.String())
 	return nil
+}
+
+// withLeg returns the drives of a mirror that may have a leg of it: not those to which its group has
+// begun to move, on which LVM reports none.
+func withLeg(l drivebay.Location, s *drivebay.Snapshot, x *partitions.LVMIndex) []string {
+	g := x.Group(l.VG)
+	if g == nil || !ledger.IsMoving(l) {
+		return l.Drives
+	}
+	under := g.PhysicalVolumesOf(l.LV)
+	return slices.DeleteFunc(slices.Clone(l.Drives), func(id string) bool {
+		pv, _ := x.Report.On(x.PVs[id])
+		return DriveHere(s, id) && x.Unread[id] == "" && (pv == nil || !slices.Contains(under, pv.UUID))
+	})
 }
