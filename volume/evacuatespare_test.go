@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -63,4 +64,31 @@ func TestEvacuationTorn(t *testing.T) {
 		s.start()
 		s.usage(old, drivebay.UsageReleased, 5*time.Minute)
 	})
+}
+
+// TestReleasedAwayTakesNoSpare: a drive is released while it is not there. Its group begins nothing: no
+// spare is taken before the drive is back.
+func TestReleasedAwayTakesNoSpare(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a linear volume", "a thin volume"} {
+		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+			v := s.make("v", requests()[name])
+			old := v.Location.Drives[0]
+			serial := s.serialOf(old)
+			_, spare := s.idle(old)
+			s.inject(old, "vanish")
+			time.Sleep(10 * time.Second)
+			s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveRelease, ""))
+			time.Sleep(10 * time.Minute)
+			if d, _ := s.mgr.Snapshot().Find(old); len(s.of(v).Location.Drives) != 1 || d.Leaving == nil || !strings.Contains(d.Leaving.Cause, "is not there: put it back") {
+				t.Errorf("%s: on %v while its drive is away: %+v", name, s.of(v).Location.Drives, d.Leaving)
+			}
+			s.blankDrive(spare)
+			s.comesBack(serial)
+			s.usage(old, drivebay.UsageReleased, 10*time.Minute)
+			if on := s.of(v).Location.Drives; len(on) != 1 || on[0] != spare {
+				t.Errorf("%s: on %v after its drive was back", name, on)
+			}
+		})
+	}
 }

@@ -173,9 +173,12 @@ func (h *VolumeGroup) NextDirection(look func(drive string) DriveState) (Directi
 	for i, id := range h.Drives {
 		is := look(id)
 		leaves, why := is.Usage == drivebay.UsageReleasing, ""
-		if h.Kind == drivebay.LocationMirror && len(h.Drives) == 2 {
+		switch {
+		case h.Kind == drivebay.LocationMirror && len(h.Drives) == 2:
 			why = h.legWaits(is, look(h.Drives[1-i]), h.Drives[1-i])
 			leaves = leaves || is.Gone && why == ""
+		case !is.Here:
+			why = fmt.Sprintf("drive %s is not there: put it back", id)
 		}
 		switch {
 		case leaves && why == "":
