@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -18,28 +19,32 @@ func (s *stand) eraseFront(name string) {
 	s.must(disk.Zero(s.Context(), 0, 1<<20), disk.Sync())
 }
 
+// fillable is a drive so small that all of it can be written in memory.
+func fillable() hostsim.Spec {
+	return hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "256MB"}}}
+}
+
 // TestErasedLabelLostStore: a physical volume whose label and metadata are erased holds the data of its
 // volumes, although both of its ends read as zeros. Without records it is no free space.
 func TestErasedLabelLostStore(t *testing.T) {
 	t.Parallel()
-	onMachine(t, nvmeDrives(1), volume.Options{}, func(s *stand) {
+	onMachine(t, fillable(), volume.Options{}, func(s *stand) {
 		r := rawVolume(drivebay.BackingLVM)
+		r.Size.Required = 192 << 20
 		v := s.make("v", r)
 		d := s.driveOf(v)
 		s.withDevice(v, func(dev string) {
 			disk, err := s.sim.OpenDisk(s.Context(), dev, false)
 			s.must(err)
 			defer disk.Close()
-			for at := int64(0); at < 1<<30; at += 64 << 20 {
-				_, err = disk.WriteAt(bytes.Repeat([]byte("row of a table; "), 4<<20), at)
-				s.must(err)
-			}
+			_, err = disk.WriteAt(bytes.Repeat([]byte("row of a table; "), 12<<20), 0)
+			s.must(err)
 		})
 		s.eraseFront(d.Name + "p1")
 		s.reborn()
 		time.Sleep(2 * time.Minute)
 		before := s.sums()
-		r.Name, r.Size.Required = "w", 1<<30
+		r.Name = "w"
 		if second, err := s.e.CreateVolume(s.Context(), r); err == nil {
 			t.Errorf("another volume is made in its place: %+v", second.Location)
 		}
@@ -55,9 +60,9 @@ func TestOldDataInNewPV(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		killed := true
-		for n := 1; killed && n < 40; n++ {
+		for n := 1; killed && n < 40; n += everyNth {
 			k := &killer{}
-			onMachine(t, tinyDrives(1), volume.Options{After: k.step}, func(s *stand) {
+			onMachine(t, fillable(), volume.Options{After: k.step}, func(s *stand) {
 				r := rawVolume(drivebay.BackingPartition)
 				r.Size.Required = 64 << 20
 				keep := s.make("keep", r)
