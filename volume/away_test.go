@@ -16,7 +16,7 @@ import (
 func TestCallsForAVolumeOfAnAbsentDrive(t *testing.T) {
 	plain := []error{drivebay.ErrUnavailable, drivebay.ErrInvalid, drivebay.ErrNoSupport, drivebay.ErrRange, drivebay.ErrTimeout}
 	for _, fault := range []string{"vanish", "offline", "eio", "hang"} {
-		for name, r := range requests() {
+		for name, r := range some(requests()) {
 			t.Run(fault+" "+name, func(t *testing.T) {
 				onMachine(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 3, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "40GB"}}}, volume.Options{}, func(s *stand) {
 					v := s.make("v", r)

@@ -18,7 +18,7 @@ const everyNth = 13
 func some(all map[string]drivebay.VolumeRequest) map[string]drivebay.VolumeRequest {
 	out := maps.Clone(all)
 	maps.DeleteFunc(out, func(name string, _ drivebay.VolumeRequest) bool {
-		return !slices.Contains([]string{"a partition", "ext4 on thin", "a mirror"}, name)
+		return !slices.Contains([]string{"a partition", "ext4 on thin", "a mirror", "encrypted ext4 on a partition"}, name)
 	})
 	return out
 }

@@ -117,7 +117,7 @@ func replicable() map[string]drivebay.VolumeRequest {
 // piece; roles, restarts and a power cut in between.
 func TestReplicationAlone(t *testing.T) {
 	t.Parallel()
-	for name, r := range replicable() {
+	for name, r := range some(replicable()) {
 		t.Run(name, func(t *testing.T) {
 			onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
 				v := s.make("v", r)
@@ -514,7 +514,7 @@ func TestReplicationKilled(t *testing.T) {
 					call, back = off, enable
 				}
 				kills := 0
-				for n := 1; ; n++ {
+				for n := 1; ; n += everyNth {
 					k.arm(n)
 					err := call()
 					k.arm(0)
@@ -691,7 +691,7 @@ func TestReplicationRefused(t *testing.T) {
 // writes. The same bytes inside of a filesystem are data.
 func TestReplicatedWithoutRecord(t *testing.T) {
 	t.Parallel()
-	for name, r := range replicable() {
+	for name, r := range some(replicable()) {
 		onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
 			v := s.make("v", r)
 			s.must(s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, true)))

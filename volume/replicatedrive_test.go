@@ -206,7 +206,7 @@ func TestReplicationCopiedAway(t *testing.T) {
 // to its end.
 func TestReplicationCopyKilled(t *testing.T) {
 	t.Parallel()
-	for n, ended := 1, false; !ended && !t.Failed(); n++ {
+	for n, ended := 1, false; !ended && !t.Failed(); n += everyNth {
 		k := &killer{}
 		onTwoSitesWith(t, sameDrives(2), ownSecret(), func(a, b *stand, _ func(bool)) {
 			b.opt.After = k.step

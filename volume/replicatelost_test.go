@@ -39,7 +39,7 @@ func marked() map[string]drivebay.VolumeRequest {
 // its data, or it gets those of the peer.
 func TestReplicatedLost(t *testing.T) {
 	t.Parallel()
-	for name, r := range marked() {
+	for name, r := range some(marked()) {
 		for _, source := range []bool{true, false} {
 			t.Run(map[bool]string{true: "source ", false: "target "}[source]+name, func(t *testing.T) {
 				onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
@@ -79,7 +79,7 @@ func TestReplicatedLost(t *testing.T) {
 // TestReplicatedLostInUse: the records are lost while a volume is mounted from its DRBD device.
 func TestReplicatedLostInUse(t *testing.T) {
 	t.Parallel()
-	for name, r := range marked() {
+	for name, r := range some(marked()) {
 		t.Run(name, func(t *testing.T) {
 			onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
 				ctx, other, v := s.Context(), s.make("other", r), s.make("v", r)
@@ -104,7 +104,7 @@ func TestReplicatedLostInUse(t *testing.T) {
 // also where its record is lost after the replication has ended.
 func TestReplicatedLostAndCopied(t *testing.T) {
 	t.Parallel()
-	for name, r := range replicable() {
+	for name, r := range some(replicable()) {
 		t.Run(name, func(t *testing.T) {
 			onTwoSites(t, volume.Options{Headers: t.TempDir()}, func(a, b *stand, _ func(bool)) {
 				ctx, v, w := a.Context(), a.make("v", r), b.make("v", r)
@@ -137,7 +137,7 @@ func TestReplicatedLostAndCopied(t *testing.T) {
 // TestNotReplicatedLost: the user of a block volume has metadata of DRBD at its end. They are the user's.
 func TestNotReplicatedLost(t *testing.T) {
 	t.Parallel()
-	for name, r := range marked() {
+	for name, r := range some(marked()) {
 		if !r.Block || r.Class.Backing != drivebay.BackingPartition {
 			continue
 		}
@@ -175,7 +175,7 @@ func (s *stand) olderRecord(rec drivebay.VolumeRecord) {
 // made the source, not copied and not moved, whichever call comes first.
 func TestReplicatedOlderRecord(t *testing.T) {
 	t.Parallel()
-	for name, r := range marked() {
+	for name, r := range some(marked()) {
 		for what, call := range map[string]func(*stand, drivebay.Volume) error{
 			"source": func(s *stand, v drivebay.Volume) error {
 				return s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, true))
@@ -308,9 +308,9 @@ func TestReplicatedLostWithoutFilesystem(t *testing.T) {
 // operator accepts them.
 func TestReplicatedLostKilled(t *testing.T) {
 	t.Parallel()
-	for name, r := range marked() {
+	for name, r := range some(marked()) {
 		t.Run(name, func(t *testing.T) {
-			for n, done := 1, false; !done; n++ {
+			for n, done := 1, false; !done; n += everyNth {
 				k := &killer{}
 				onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir(), After: k.step}, func(s *stand) {
 					ctx, v := s.Context(), s.make("v", r)

@@ -15,7 +15,7 @@ import (
 // its filesystem grows into their room. The next call makes another one.
 func TestReplicationRoomInUse(t *testing.T) {
 	t.Parallel()
-	for name, r := range replicable() {
+	for name, r := range some(replicable()) {
 		t.Run(name, func(t *testing.T) {
 			k := &killer{}
 			onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir(), After: k.step}, func(s *stand) {
@@ -40,7 +40,7 @@ func TestReplicationRoomInUse(t *testing.T) {
 // TestReplicationEndedDeleted: every kind of volume can be deleted whose copy was not complete.
 func TestReplicationEndedDeleted(t *testing.T) {
 	t.Parallel()
-	for name, r := range replicable() {
+	for name, r := range some(replicable()) {
 		t.Run(name, func(t *testing.T) {
 			onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
 				v := s.make("v", r)
@@ -123,7 +123,7 @@ func TestReplicationOtherRole(t *testing.T) {
 // not grown, after which nothing would refuse to mount it.
 func TestReplicatedWithoutRecordIncomplete(t *testing.T) {
 	t.Parallel()
-	for name, r := range replicable() {
+	for name, r := range some(replicable()) {
 		t.Run(name, func(t *testing.T) {
 			onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir()}, func(s *stand) {
 				v := s.make("v", r)

@@ -58,7 +58,7 @@ func TestEmptiedIsBlank(t *testing.T) {
 	t.Parallel()
 	for _, b := range few(backings) {
 		killed := true
-		for n := 1; killed && n < 30; n++ {
+		for n := 1; killed && n < 30; n += everyNth {
 			k := &killer{}
 			onMachine(t, tinyDrives(1), volume.Options{After: k.step}, func(s *stand) {
 				v := s.make("old", rawVolume(b))
