@@ -514,7 +514,7 @@ func TestReplicationKilled(t *testing.T) {
 					call, back = off, enable
 				}
 				kills := 0
-				for n := 1; ; n += everyNth {
+				for n := 1; ; n++ {
 					k.arm(n)
 					err := call()
 					k.arm(0)

@@ -1,3 +1,7 @@
+//go:build !race
+
+// These tests have one goroutine, and walk the recorded fleet: under the race detector they took a minute.
+
 package assess
 
 import (

@@ -66,30 +66,6 @@ func TestRecordedPairsAgree(t *testing.T) {
 	}
 }
 
-// TestEveryComparedLeafCounts changes one leaf after another of every pair: the
-// change must be named, unless the leaf is exempt.
-func TestEveryComparedLeafCounts(t *testing.T) {
-	for _, p := range pairs(t) {
-		doc, err := read(p.document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, changed := tableOf(doc), 0
-		for _, l := range doc.leaves {
-			if table.exempted(&p.drive, l) {
-				continue
-			}
-			changed++
-			if _, differences := Evidence(change(t, p.document, l.path), p.drive); !slices.Contains(paths(differences), l.path) {
-				t.Errorf("%s: %s changed from %q, and nobody noticed: %v", p.name, l.path, l.text, differences)
-			}
-		}
-		if compared, _ := Evidence(p.document, p.drive); changed != compared {
-			t.Errorf("%s: %d leaves compared, %d changed", p.name, compared, changed)
-		}
-	}
-}
-
 // change returns the document with another value at one path.
 func change(t *testing.T, document []byte, path string) []byte {
 	t.Helper()
