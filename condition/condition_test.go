@@ -450,7 +450,7 @@ func lawful(t *testing.T, what string, c drivebay.Condition) {
 // the event.
 func TestFaultsNeverImprove(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 5000 {
+	for range randomVolumes {
 		f := sound(kinds[rnd.IntN(len(kinds))])
 		trail, last, health := f.Volume.Location.Kind.String(), Of(f), HealthOf(f)
 		for range 1 + rnd.IntN(12) {
