@@ -15,7 +15,7 @@ func (e operatorCalls) AcceptLoss(ctx context.Context, id string) error {
 		return e.acceptReplica(ctx, id)
 	}
 	if r, err := e.ledger.Record(id); err == nil && r.Volume.Location.Kind == drivebay.LocationMirror && partitions.MoveOf(&r) == nil {
-		return e.mirror.AcceptLeg(id)
+		return e.mirror.AcceptLeg(ctx, id)
 	}
 	r, err := e.ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
 		m := partitions.MoveOf(r)

@@ -25,7 +25,7 @@ func (e *Opener) Partition(v *drivebay.Volume) (mounttable.Device, error) {
 	at := "sys/dev/block/" + p.Num
 	start, err := partitions.ReadNumber(e.Machine, at+"/start")
 	size, err2 := partitions.ReadNumber(e.Machine, at+"/size")
-	title, guid := partitions.LabelOf(e.Machine, at, p.Num)
+	title, guid := partitions.KernelLabel(e.Machine, at) // udev may not have seen yet which partition this is
 	if errors.Join(err, err2) != nil || start*512 != p.Start || size*512 < p.Size || (title != "" && title != p.Title) || !partitions.SameGUID(guid, p.GUID) {
 		return mounttable.Device{}, fmt.Errorf("volume %s: partition %s: %w: device %s is another now", v.ID, v.Location.Partition, drivebay.ErrNotFound, p.Num)
 	}

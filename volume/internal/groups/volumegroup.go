@@ -282,6 +282,9 @@ func (h *VolumeGroup) directionMirror(look func(string) DriveState) (Direction, 
 			continue
 		}
 		why := h.legWaits(is, look(other), other)
+		if c.Here && c.Holds && !c.Empty && look(other).Here { // a leg is there already, and its own legs decide
+			why = ""
+		}
 		switch {
 		case !c.Here && c.Holds:
 			return Direction{From: id, To: third, Wait: fmt.Sprintf("drive %s, to which a leg was moving, is not there: put it back", third)}, true

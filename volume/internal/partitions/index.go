@@ -21,7 +21,12 @@ type Part struct {
 	Title  string // in the GPT; "" while the kernel does not know it
 	GUID   string // likewise
 	Kind   string // its type; "" while the table was not read
+	heard  heard
 }
+
+// heard says what of a partition's label is from the database of udev. That is written after the kernel has the
+// partition: until then, it is the label of an earlier partition with the same device number (seen in the lab).
+type heard struct{ title, guid bool }
 
 // Index holds what the last listing found on the drives, by drive id. Its maps are replaced, never
 // changed.

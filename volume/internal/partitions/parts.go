@@ -103,7 +103,9 @@ func ListParts(files host.Files, disk string) ([]Part, error) {
 		}
 		p := Part{Number: int(number), Start: start * 512}
 		p.Device = mounttable.Device{Dev: "/dev/" + name, Num: strings.TrimSpace(string(num)), Name: name, Size: size * 512}
+		title, guid := KernelLabel(files, at)
 		p.Title, p.GUID = LabelOf(files, at, p.Num)
+		p.heard = heard{title: p.Title != title, guid: p.GUID != guid}
 		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b Part) int { return cmp.Compare(a.Start, b.Start) })
@@ -124,19 +126,27 @@ func ReadNumber(files host.Files, name string) (uint64, error) {
 // since Linux 6.13; udev, if it runs, has them for all. Both may still report a temporary name after
 // the partition got another one: LabelOf leaves it out, and the table is read for it.
 func LabelOf(files host.Files, dir, num string) (title, guid string) {
-	for _, at := range []struct{ file, name, id string }{
-		{dir + "/uevent", "PARTNAME=", "PARTUUID="}, {"run/udev/data/b" + num, "E:ID_PART_ENTRY_NAME=", "E:ID_PART_ENTRY_UUID="}} {
-		b, _ := files.ReadFile(at.file)
-		for line := range strings.Lines(string(b)) {
-			if name, ok := strings.CutPrefix(line, at.name); ok && title == "" && !strings.HasPrefix(name, ledger.NewPrefix) {
-				title = strings.TrimSpace(name)
-			}
-			if id, ok := strings.CutPrefix(line, at.id); ok && guid == "" {
-				guid = strings.ToLower(strings.TrimSpace(id))
-			}
+	title, guid = KernelLabel(files, dir)
+	if title == "" || guid == "" {
+		t, g := readLabel(files, "run/udev/data/b"+num, "E:ID_PART_ENTRY_NAME=", "E:ID_PART_ENTRY_UUID=")
+		title, guid = cmp.Or(title, t), cmp.Or(guid, g)
+	}
+	return title, guid
+}
+
+// KernelLabel is LabelOf for what the kernel itself has of it.
+func KernelLabel(files host.Files, dir string) (title, guid string) {
+	return readLabel(files, dir+"/uevent", "PARTNAME=", "PARTUUID=")
+}
+
+func readLabel(files host.Files, file, name, id string) (title, guid string) {
+	b, _ := files.ReadFile(file)
+	for line := range strings.Lines(string(b)) {
+		if t, ok := strings.CutPrefix(line, name); ok && title == "" && !strings.HasPrefix(t, ledger.NewPrefix) {
+			title = strings.TrimSpace(t)
 		}
-		if title != "" && guid != "" {
-			break
+		if g, ok := strings.CutPrefix(line, id); ok && guid == "" {
+			guid = strings.ToLower(strings.TrimSpace(g))
 		}
 	}
 	return title, guid

@@ -62,6 +62,12 @@ func (e *Catalog) title(ctx context.Context, d *drivebay.Drive, list []Part) err
 	e.Ledger.Mu.Lock()
 	known := e.Tables[d.ID]
 	e.Ledger.Mu.Unlock()
+	if misheard(list, known) && d.Content.Kind != drivebay.ContentForeign && !Stuck(*d) {
+		if now, err := e.ReadTitles(ctx, d); err == nil {
+			known = now
+			correct(list, known)
+		}
+	}
 	fill(list, known)
 	switch {
 	case !slices.ContainsFunc(list, nameless) && slices.ContainsFunc(list, unidentified) && d.Content.Kind == drivebay.ContentOurs:
@@ -86,6 +92,38 @@ func nameless(p Part) bool { return p.Title == "" }
 // unidentified reports whether only the name of a partition of ours is known.
 func unidentified(p Part) bool {
 	return p.GUID == "" && (ledger.IDOfPartition(p.Title) != "" || strings.HasPrefix(p.Title, ledger.PVPrefix))
+}
+
+// wrong reports whether what was heard of a partition is not what the table says.
+func (h heard) wrong(p Part, k gpt.Partition) bool {
+	return k.Number == p.Number && k.Start == p.Start && (h.title && p.Title != k.Name || h.guid && !SameGUID(p.GUID, k.GUID))
+}
+
+// misheard reports whether udev and the table as it was last read say different things of a partition: the
+// one or the other is older.
+func misheard(list []Part, known []gpt.Partition) bool {
+	return slices.ContainsFunc(list, func(p Part) bool {
+		return slices.ContainsFunc(known, func(k gpt.Partition) bool { return p.heard.wrong(p, k) })
+	})
+}
+
+// correct takes from a table that was just read what was heard of partitions.
+func correct(list []Part, known []gpt.Partition) {
+	for i := range list {
+		p := &list[i]
+		for _, k := range known {
+			if !p.heard.wrong(*p, k) {
+				continue
+			}
+			if p.heard.title {
+				p.Title = k.Name
+			}
+			if p.heard.guid {
+				p.GUID = k.GUID
+			}
+			p.heard = heard{}
+		}
+	}
 }
 
 func fill(list []Part, known []gpt.Partition) {

@@ -1,0 +1,69 @@
+package volume_test
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// lateUdev is a machine whose udev has not seen yet that partitions went and others came. The kernel has no names
+// of partitions that were added by BLKPG.
+type lateUdev struct {
+	*hostsim.Machine
+	database map[string][]byte
+}
+
+func (m *lateUdev) ReadFile(name string) ([]byte, error) {
+	if old, ok := m.database[name]; ok {
+		return old, nil
+	}
+	b, err := m.Machine.ReadFile(name)
+	if strings.HasSuffix(name, "/uevent") {
+		b = regexp.MustCompile(`(?m)^PART(NAME|UUID)=.*\n`).ReplaceAll(b, nil)
+	}
+	return b, err
+}
+
+// TestLateUdev: a partition gets the device number of one that was deleted, whose label udev still has. The volume on it
+// is made, used and deleted as if udev knew it.
+func TestLateUdev(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]drivebay.VolumeRequest{"partition": requests()["ext4 on a partition"], "linear": requests()["xfs on linear"]} {
+		onMachine(t, nvmeDrives(1), volume.Options{}, func(s *stand) {
+			late := &lateUdev{Machine: s.sim, database: map[string][]byte{}}
+			s.machine = late
+			s.start()
+			first := s.make("first", r)
+			for _, at := range []string{"p1", "p2"} {
+				num, err := s.sim.ReadFile("sys/class/block/" + s.driveOf(first).Name + at + "/dev")
+				if err != nil {
+					continue
+				}
+				file := "run/udev/data/b" + string(bytes.TrimSpace(num))
+				data, err := s.sim.ReadFile(file)
+				s.must(err)
+				if !bytes.Contains(data, []byte("E:ID_PART_ENTRY_NAME=drivebay-")) {
+					t.Fatalf("%s: udev has no label of ours: %s", name, data)
+				}
+				late.database[file] = data
+			}
+			if len(late.database) == 0 {
+				t.Fatal("no partition was made")
+			}
+			s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), first.ID) }))
+			r := r
+			r.Name = "second"
+			second, err := s.e.CreateVolume(s.Context(), r)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			s.must(s.stage(second), s.unstage(second), s.e.DeleteVolume(s.Context(), second.ID))
+		})
+	}
+}
