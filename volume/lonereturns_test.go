@@ -237,7 +237,7 @@ func TestLoneMirrorReleased(t *testing.T) {
 func TestLoneMirrorMovingStale(t *testing.T) {
 	t.Parallel()
 	tried := 0
-	for n := 1; n <= 12 && !t.Failed(); n++ {
+	for n := 1; n <= 4 && !t.Failed(); n++ {
 		k := &killer{}
 		onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
 			v := s.make("v", requests()["a mirror"])
@@ -269,7 +269,10 @@ func TestLoneMirrorMovingStale(t *testing.T) {
 			}
 			tried++
 			s.inject(newest, "vanish")
-			time.Sleep(10 * time.Second)
+			time.Sleep(30 * time.Second)
+			if err := s.e.AcceptLoss(s.Context(), v.ID); err == nil {
+				t.Errorf("after %q: a loss is accepted while no leg is there: %+v", did, s.of(v).Mirror)
+			}
 			s.comesBack(serial)
 			s.must(s.mgr.Operate(s.Context(), newest, drivebay.LeaveForce, "it is dead"))
 			time.Sleep(10 * time.Minute)
@@ -288,8 +291,52 @@ func TestLoneMirrorMovingStale(t *testing.T) {
 			s.must(s.unstage(v), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
 		})
 	}
-	if tried == 0 {
-		t.Error("no move was cut short in time")
+	if tried != 4 {
+		t.Errorf("%d moves were cut short before a leg moved", tried)
+	}
+}
+
+// TestLoneMirrorMoved: a leg has reached its new drive when the other drive is lost for good, or is away for a
+// while. The mirror is made whole from the leg on the new drive.
+func TestLoneMirrorMoved(t *testing.T) {
+	t.Parallel()
+	for _, back := range []bool{false, true} {
+		for n := 5; n <= 6; n++ {
+			k := &killer{}
+			onMachine(t, sameDrives(4), volume.Options{After: k.step}, func(s *stand) {
+				v := s.make("v", requests()["a mirror"])
+				s.must(s.stage(v))
+				leaving, other := v.Location.Drives[0], v.Location.Drives[1]
+				serial := s.serialOf(other)
+				k.anew(n)
+				s.must(s.mgr.Operate(s.Context(), leaving, drivebay.LeaveRelease, ""))
+				for began := time.Now(); !k.dead() && time.Since(began) < 10*time.Minute; {
+					time.Sleep(time.Second)
+				}
+				did := k.steps()
+				s.stop()
+				s.stop = nil
+				s.inject(other, "vanish")
+				time.Sleep(10 * time.Second)
+				k.anew(0)
+				s.start()
+				time.Sleep(time.Minute)
+				s.word(v, "second")
+				time.Sleep(time.Minute)
+				if m := s.of(v).Mirror; len(s.of(v).Location.Drives) != 3 || m == nil || m.Current != s.of(v).Location.Drives[2] {
+					t.Fatalf("after %q: on %v, %+v", did, s.of(v).Location.Drives, m)
+				}
+				if back {
+					s.comesBack(serial)
+				} else {
+					s.giveUp(other)
+				}
+				time.Sleep(30 * time.Minute)
+				if is := s.of(v); len(is.Location.Drives) != 2 || slices.Contains(is.Location.Drives, other) != back || is.Mirror.Current != "" || s.word(v, "") != "second" {
+					t.Errorf("after %q, the other drive back: %v: on %v, %+v: %s", did, back, is.Location.Drives, is.Mirror, is.Condition.Message())
+				}
+			})
+		}
 	}
 }
 
