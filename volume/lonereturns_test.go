@@ -232,6 +232,26 @@ func TestLoneMirrorReleased(t *testing.T) {
 	})
 }
 
+// cutMove releases a drive, and kills the daemon after the n-th step of the move. Another drive is pulled before it starts
+// again.
+func (s *stand) cutMove(k *killer, n int, leaving, pulled string) (did []string) {
+	s.Helper()
+	k.anew(n)
+	s.must(s.mgr.Operate(s.Context(), leaving, drivebay.LeaveRelease, ""))
+	for began := time.Now(); !k.dead() && time.Since(began) < 10*time.Minute; {
+		time.Sleep(time.Second)
+	}
+	did = k.steps()
+	s.stop()
+	s.stop = nil
+	s.inject(pulled, "vanish")
+	time.Sleep(10 * time.Second)
+	k.anew(0)
+	s.start()
+	time.Sleep(time.Minute)
+	return did
+}
+
 // TestLoneMirrorMovingStale: the group of a mirror has begun to move to a third drive when one leg,
 // and then the newest one, are lost. The loss can be accepted, and the mirror is made whole again.
 func TestLoneMirrorMovingStale(t *testing.T) {
@@ -246,19 +266,7 @@ func TestLoneMirrorMovingStale(t *testing.T) {
 			s.must(s.unstage(v))
 			newest, stale := v.Location.Drives[0], v.Location.Drives[1]
 			serial := s.serialOf(stale)
-			k.anew(n)
-			s.must(s.mgr.Operate(s.Context(), newest, drivebay.LeaveRelease, ""))
-			for began := time.Now(); !k.dead() && time.Since(began) < 10*time.Minute; {
-				time.Sleep(time.Second)
-			}
-			did := k.steps()
-			s.stop()
-			s.stop = nil
-			s.inject(stale, "vanish")
-			time.Sleep(10 * time.Second)
-			k.anew(0)
-			s.start()
-			time.Sleep(time.Minute)
+			did := s.cutMove(k, n, newest, stale)
 			if len(s.of(v).Location.Drives) != 3 || s.stage(v) != nil {
 				return
 			}
@@ -308,19 +316,7 @@ func TestLoneMirrorMoved(t *testing.T) {
 				s.must(s.stage(v))
 				leaving, other := v.Location.Drives[0], v.Location.Drives[1]
 				serial := s.serialOf(other)
-				k.anew(n)
-				s.must(s.mgr.Operate(s.Context(), leaving, drivebay.LeaveRelease, ""))
-				for began := time.Now(); !k.dead() && time.Since(began) < 10*time.Minute; {
-					time.Sleep(time.Second)
-				}
-				did := k.steps()
-				s.stop()
-				s.stop = nil
-				s.inject(other, "vanish")
-				time.Sleep(10 * time.Second)
-				k.anew(0)
-				s.start()
-				time.Sleep(time.Minute)
+				did := s.cutMove(k, n, leaving, other)
 				s.word(v, "second")
 				time.Sleep(time.Minute)
 				if m := s.of(v).Mirror; len(s.of(v).Location.Drives) != 3 || m == nil || m.Current != s.of(v).Location.Drives[2] {

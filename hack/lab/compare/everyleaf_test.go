@@ -22,7 +22,7 @@ func TestEveryComparedLeafCounts(t *testing.T) {
 			}
 			changed++
 			if _, differences := Evidence(change(t, p.document, l.path), p.drive); !slices.Contains(paths(differences), l.path) {
-				t.Errorf("%s: %s changed from %q, and nobody noticed: %v", p.name, l.path, l.text, differences)
+				t.Errorf("%s: %s changed from %q, and the comparison does not name it: %v", p.name, l.path, l.text, differences)
 			}
 		}
 		if compared, _ := Evidence(p.document, p.drive); changed != compared {

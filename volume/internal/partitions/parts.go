@@ -103,9 +103,7 @@ func ListParts(files host.Files, disk string) ([]Part, error) {
 		}
 		p := Part{Number: int(number), Start: start * 512}
 		p.Device = mounttable.Device{Dev: "/dev/" + name, Num: strings.TrimSpace(string(num)), Name: name, Size: size * 512}
-		title, guid := KernelLabel(files, at)
-		p.Title, p.GUID = LabelOf(files, at, p.Num)
-		p.heard = heard{title: p.Title != title, guid: p.GUID != guid}
+		p.Title, p.GUID, p.heard = labelOf(files, at, p.Num)
 		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b Part) int { return cmp.Compare(a.Start, b.Start) })
@@ -126,12 +124,18 @@ func ReadNumber(files host.Files, name string) (uint64, error) {
 // since Linux 6.13; udev, if it runs, has them for all. Both may still report a temporary name after
 // the partition got another one: LabelOf leaves it out, and the table is read for it.
 func LabelOf(files host.Files, dir, num string) (title, guid string) {
+	title, guid, _ = labelOf(files, dir, num)
+	return title, guid
+}
+
+func labelOf(files host.Files, dir, num string) (title, guid string, from heard) {
 	title, guid = KernelLabel(files, dir)
 	if title == "" || guid == "" {
 		t, g := readLabel(files, "run/udev/data/b"+num, "E:ID_PART_ENTRY_NAME=", "E:ID_PART_ENTRY_UUID=")
+		from = heard{title: title == "" && t != "", guid: guid == "" && g != ""}
 		title, guid = cmp.Or(title, t), cmp.Or(guid, g)
 	}
-	return title, guid
+	return title, guid, from
 }
 
 // KernelLabel is LabelOf for what the kernel itself has of it.
