@@ -54,10 +54,15 @@ func TestLabPowerCut(t *testing.T) {
 		}
 	}
 	// The drive says that it is well again, having been off: the finding stays on
-	// record until it stayed away for long enough.
-	x := d.BySerial("NVBAD")
-	if x.Health != drivebay.HealthBad || x.Evidence.NVMe.CriticalWarning != 0 {
-		t.Errorf("NVBAD is %s with critical warning %d: %s", x.Health, x.Evidence.NVMe.CriticalWarning, findings(x))
+	// record until it stayed away for long enough. Until its first poll, the daemon shows what it recorded.
+	x, _ := d.UntilDrive("NVBAD", "polled again", poll, func(x *drivebay.Drive) error {
+		if was := x.Evidence.NVMe.CriticalWarning; was != 0 {
+			return fmt.Errorf("its critical warning is %d", was)
+		}
+		return nil
+	})
+	if x.Health != drivebay.HealthBad {
+		t.Errorf("NVBAD is %s: %s", x.Health, findings(x))
 	}
 	events, err := d.Events(t.Context(), 0, 0)
 	m.Must(err)
