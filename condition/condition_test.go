@@ -596,6 +596,14 @@ func TestAdviceWhileADriveLeaves(t *testing.T) {
 			f.Volume.Location.Drives = append(f.Volume.Location.Drives, third.ID)
 			f.Drives = append(f.Drives, third)
 		}, "Leave the drive out: the mirror is being rebuilt"},
+		{"the leg with the newest data is gone while it leaves", drivebay.LocationMirror, func(f *drivebay.Facts, d *drivebay.Drive) {
+			d.Status, d.Usage = drivebay.StatusOffline, drivebay.UsageReleasing
+			f.Volume.Mirror = &drivebay.Mirror{Current: d.ID}
+		}, "Put back the drive with the newest data"},
+		{"the leg with the newest data was taken out", drivebay.LocationMirror, func(f *drivebay.Facts, d *drivebay.Drive) {
+			d.Status, d.Usage = drivebay.StatusOffline, drivebay.UsageRemoved
+			f.Volume.Mirror = &drivebay.Mirror{Current: d.ID}
+		}, "drivebay volume accept-loss"},
 		{"a leg was taken out", drivebay.LocationMirror, func(_ *drivebay.Facts, d *drivebay.Drive) {
 			d.Status, d.Usage = drivebay.StatusOffline, drivebay.UsageRemoved
 		}, "insert its successor"},
@@ -613,7 +621,7 @@ func TestAdviceWhileADriveLeaves(t *testing.T) {
 	} {
 		f := sound(c.kind)
 		c.change(&f, &f.Drives[len(f.Drives)-1])
-		if got := Of(f).Message(); !strings.Contains(got, c.want) || strings.Contains(got, "Put the drive back") != strings.HasPrefix(c.want, "Put") {
+		if got := Of(f).Message(); !strings.Contains(got, c.want) || strings.Contains(got, "Put the drive back") != strings.HasPrefix(c.want, "Put the") {
 			t.Errorf("%s: %s, want %q", c.name, got, c.want)
 		}
 	}

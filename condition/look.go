@@ -147,6 +147,8 @@ func (l *look) nextWhileLeaving(g leg) string {
 	}
 	gone, mirrored := g.missing(l.Complete), l.Volume.Location.Mirrored()
 	switch usage := g.drive.Usage; {
+	case gone && mirrored && l.currentLost(): // no other drive has what it has
+		return putBackNewest
 	case gone && mirrored && (usage == drivebay.UsageReleasing || len(l.on) > mirrorLegs):
 		return "Leave the drive out: the mirror is being rebuilt on another drive; `drivebay explain {drive}` shows the progress."
 	case usage == drivebay.UsageReleasing && gone:

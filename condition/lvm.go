@@ -205,7 +205,7 @@ var lvmRules = []Rule{
 	{
 		Section: OnLVM, Reason: "MirrorLegStale", Severity: drivebay.SeverityInaccessible,
 		When: "the leg of a mirror that has the newest data is missing, or it is unknown which leg has it",
-		Says: "which drive has the newest data, or why that is unknown", Next: "Put back the drive with the newest data. If that drive is lost, `drivebay volume accept-loss {volume} --yes` continues with the other leg; data written since then is lost.",
+		Says: "which drive has the newest data, or why that is unknown", Next: putBackNewest,
 		Source: "drivers/md/dm-raid.c: the kernel activates a leg that missed writes like any other leg",
 		check:  (*look).staleLeg,
 	},

@@ -2,6 +2,8 @@ package condition
 
 import "slices"
 
+const putBackNewest = "Put back the drive with the newest data. If that drive is lost, `drivebay volume accept-loss {volume} --yes` continues with the other leg; data written since then is lost."
+
 // staleLeg reports a mirror whose present legs are not used, and names the drives that
 // have to come back.
 func (l *look) staleLeg() *hit {
