@@ -68,6 +68,7 @@ func TestLabNVMeCriticalWarning(t *testing.T) {
 // TestLabNVMePaths: a drive with two controllers is one drive. It stays in use
 // with one of them and is OFFLINE without both.
 func TestLabNVMePaths(t *testing.T) {
+	t.Parallel()
 	two := nvme("NVTWO")
 	two.Paths, two.Block = 2, 4096
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{two, nvme("NVONE")}})

@@ -19,6 +19,7 @@ import (
 // TestLabReplace: one command of the operator leads an NVMe drive out and its successor
 // in. Meanwhile the wrong sled is pulled, and afterwards the old drive is put in again.
 func TestLabReplace(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{nvme("NVOLD"), nvme("NVWRONG")}})
 	d := m.Daemon(quick)
 	m.Must(d.Claim(t.Context(), "NVOLD", true))
@@ -100,6 +101,7 @@ func (s *said) until(t *testing.T, words string) {
 // "locate", and what is written there the enclosure shows (drivers/scsi/ses.c,
 // ses_set_fault).
 func TestLabReplaceFaultLight(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{})
 	e := m.Emulate(emul.Spec{Enclosures: []emul.Enclosure{{Name: "shelf", LogicalID: 0x5000c500e0000000, Slots: []emul.Slot{{Name: "Slot 01"}, {Name: "Slot 02"}}}},
 		Disks: []emul.Disk{disk("DISK", 0x5000c500d0000000)}})

@@ -57,18 +57,19 @@ func TestLabStartsFast(t *testing.T) {
 	}
 }
 
-// TestLabRunsTestBinaries: the tests of other packages run in the guest as they
+// TestLabRunsTestBinaries: the tests of another package run in the guest as they
 // are, on its kernel and its loop devices.
 func TestLabRunsTestBinaries(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{})
 	m.Sh("modprobe fuse") // a file that hangs
-	t.Run("host", func(t *testing.T) { lab.Run(t, m.For(t), "./internal/host", "-tags=root", "-run", "Root") })
-	t.Run("store", func(t *testing.T) { lab.Run(t, m.For(t), "./internal/store", "-short") })
+	lab.Run(t, m, "./internal/host", "-tags=root", "-run", "Root")
 }
 
 // TestLabAgent: what the unit tests of the agent cannot: the wire is a serial
 // port with a small buffer, and the other end is slow.
 func TestLabAgent(t *testing.T) {
+	t.Parallel()
 	m := lab.Start(t, machine.Spec{})
 	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
 	m.Must(m.Guest.Put(t.Context(), "/tmp/big", 0o600, bytes.NewReader(big)))
@@ -95,6 +96,7 @@ func TestLabAgent(t *testing.T) {
 // TestLabTwice: two programs that start the lab at the same moment with an empty
 // cache for machines do not disturb each other.
 func TestLabTwice(t *testing.T) {
+	t.Parallel()
 	cache, err := image.Cache()
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +136,7 @@ func TestLabTwice(t *testing.T) {
 // TestLabLeavesNothing: a program of the lab that is killed takes its machine
 // with it, and the next one removes what it left.
 func TestLabLeavesNothing(t *testing.T) {
+	t.Parallel()
 	root, err := lab.Root()
 	if err != nil {
 		t.Fatal(err)
