@@ -372,3 +372,66 @@ func TestLoneMirrorSpareLost(t *testing.T) {
 		})
 	}
 }
+
+// TestUnfilledLegNotAccepted: a leg that was still being filled when the other drive went is not continued with, also
+// not on the word of an operator: it never had all data.
+func TestUnfilledLegNotAccepted(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		v := s.make("v", requests()["a mirror"])
+		s.must(s.stage(v))
+		s.word(v, "first")
+		newest, unfilled := v.Location.Drives[0], v.Location.Drives[1]
+		serial := s.serialOf(unfilled)
+		s.inject(unfilled, "vanish")
+		time.Sleep(10 * time.Second)
+		s.word(v, "second")
+		s.must(s.unstage(v))
+		back := s.serialOf(newest)
+		s.inject(newest, "vanish")
+		time.Sleep(10 * time.Second)
+		s.comesBack(serial)
+		s.unfill(unfilled)
+		time.Sleep(time.Minute)
+		if err := s.e.AcceptLoss(s.Context(), v.ID); !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(err.Error(), "never complete") {
+			t.Errorf("accept-loss with a leg that was never complete: %v", err)
+		}
+		if err := s.stage(v); err == nil {
+			t.Error("staged from it")
+		}
+		s.comesBack(back)
+		time.Sleep(time.Minute)
+		s.must(s.stage(v))
+		if got := s.word(v, ""); got != "second" {
+			t.Errorf("with both drives it says %q", got)
+		}
+		s.must(s.unstage(v), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+	})
+}
+
+// unfill says in the superblock of the only mirror leg of a drive that it was filled to its beginning only
+// (struct dm_raid_superblock, disk_recovery_offset).
+func (s *stand) unfill(id string) {
+	s.Helper()
+	d, ok := s.mgr.Snapshot().Find(id)
+	if !ok {
+		s.Fatal(id)
+	}
+	disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+d.Name, false)
+	s.must(err)
+	defer disk.Close()
+	found, b := 0, make([]byte, 40)
+	for _, at := range s.sim.Written("/dev/" + d.Name) {
+		_, err := disk.ReadAt(b, int64(at))
+		s.must(err)
+		if string(b[:4]) == "DmRd" {
+			found++
+			_, err := disk.WriteAt(make([]byte, 8), int64(at)+32)
+			s.must(err)
+		}
+	}
+	s.must(disk.Sync())
+	if found != 1 {
+		s.Fatalf("%d superblocks", found)
+	}
+}
