@@ -59,14 +59,15 @@ test-ui: need-go ## the page in headless Chromium, on a simulated rack (needs ch
 test-addons: need-go ## the daemon against the released programs of CSI-Addons (needs root; builds them from their modules)
 	$(GO) run ./hack/tier -name addons -dir hack/csiaddons -min 6 -- -timeout 30m .
 
+# SHORT=1 leaves out cases that differ little from others of the same test.
 lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
 	$(GO) run ./hack/lab build
-	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 30m -parallel 3 -run Lab -skip 'LabVolume|LabLong' ./hack/lab/suite
+	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 60m -parallel 3 $(if $(SHORT),-short) -run Lab -skip 'LabVolume|LabLong' ./hack/lab/suite
 
-# SHORT=1 leaves out the longest enumerations of what can end a move or a creation, which the simulator has in full.
+# SHORT=1 leaves out such cases, and the longest enumerations of what can end a move or a creation, which the simulator has in full.
 lab-volumes: need-go ## the same for volumes: real LVM, csi-sanity, power cuts
 	$(GO) run ./hack/lab build
-	$(GO) run ./hack/tier -name lab-volumes -min 20 -- -tags lab -timeout 60m -parallel 2 -run LabVolume $(if $(SHORT),-skip 'LabVolumeEvacuateSteps|LabVolumeEvacuateDied|LabVolumeEvacuateSpareDied|LabVolumeKilled') ./hack/lab/suite
+	$(GO) run ./hack/tier -name lab-volumes -min 20 -- -tags lab -timeout 60m -parallel 3 -run LabVolume $(if $(SHORT),-short -skip 'LabVolumeEvacuateSteps|LabVolumeEvacuateDied|LabVolumeEvacuateSpareDied|LabVolumeKilled') ./hack/lab/suite
 
 # DRIVEBAY_LAB_LONG adds backings and steps to tests of volumes only.
 lab-long: need-go ## the same as lab-volumes with nothing left out, every backing, every step of a move; and replication for long (over two hours)

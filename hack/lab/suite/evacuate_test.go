@@ -129,7 +129,7 @@ func (o *orchestrator) on(serials []string, all ...vol) {
 // out, and ends with its successor in use.
 func TestLabVolumeEvacuate(t *testing.T) {
 	t.Parallel()
-	for _, backing := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingThin} {
+	for _, backing := range few(drivebay.BackingLVM, drivebay.BackingThin) {
 		t.Run(string(backing), func(t *testing.T) {
 			m := lab.Start(t, machine.Spec{Drives: []machine.Drive{little("OLD"), little("SPARE")}})
 			o := orchestrate(t, m)
@@ -312,8 +312,9 @@ func TestLabVolumeEvacuatePulled(t *testing.T) {
 // way.
 func TestLabVolumeEvacuateFromPulled(t *testing.T) {
 	t.Parallel()
-	for name, fs := range map[string]string{"mounted": "ext4", "block": ""} {
+	for _, name := range few("mounted", "block") {
 		t.Run(name, func(t *testing.T) {
+			fs := map[string]string{"mounted": "ext4", "block": ""}[name]
 			m := lab.Start(t, machine.Spec{Drives: []machine.Drive{scsi("OLD", 0x5000c500b0000000), scsi("SPARE", 0x5000c500b0000001)}})
 			o := orchestrateBy(t, m, strings.Replace(healing, "trigger: off", "trigger: off, throttle: 4", 1))
 			v := o.create("v", drivebay.BackingLVM, fs, 128<<20, "OLD")

@@ -14,11 +14,11 @@ import (
 // TestLabVolumeEncryption is the life of an encrypted volume with the real
 // cryptsetup and the real dm-crypt: no key, no data; not on the drive, not after a
 // power cut. A linear volume has nothing that the others have not: it is for who has
-// three minutes more (DRIVEBAY_LAB_LONG=1).
+// three minutes more (DRIVEBAY_LAB_LONG=1); a thin one is left out with -short.
 func TestLabVolumeEncryption(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
-	backings := []string{"partition", "thin"}
+	backings := few("partition", "thin")
 	if os.Getenv("DRIVEBAY_LAB_LONG") != "" {
 		backings = append(backings, "lvm")
 	}

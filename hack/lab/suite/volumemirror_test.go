@@ -92,7 +92,7 @@ func TestLabVolumeMirrorStale(t *testing.T) {
 		m.Must(m.Replug(t.Context(), serial))
 		o.d.UntilDrive(serial, "back", soon, is(drivebay.StatusOnline))
 	}
-	for i, variant := range []string{"staged", "restart", "both", "reboot"} {
+	for i, variant := range few("staged", "restart", "both", "reboot") {
 		old, newest := "A", "B"
 		if i%2 == 1 {
 			old, newest = "B", "A"
