@@ -62,12 +62,13 @@ test-addons: need-go ## the daemon against the released programs of CSI-Addons (
 # SHORT=1 leaves out cases that differ little from others of the same test.
 lab: need-go ## tests on emulated machines whose hardware breaks (docs/lab.md)
 	$(GO) run ./hack/lab build
-	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 60m -parallel 3 $(if $(SHORT),-short) -run Lab -skip 'LabVolume|LabLong' ./hack/lab/suite
+	$(GO) run ./hack/tier -name lab -min 20 -- -tags lab -timeout 60m -parallel 3 -run Lab -skip 'LabVolume|LabLong$(if $(SHORT),|LabPage|LabPackage)' $(if $(SHORT),-short) ./hack/lab/suite
 
+# With DRIVEBAY_LAB_UNTIL, in seconds since 1970, no test is begun after that time, and they are in random order.
 # SHORT=1 leaves out such cases, and the longest enumerations of what can end a move or a creation, which the simulator has in full.
 lab-volumes: need-go ## the same for volumes: real LVM, csi-sanity, power cuts
 	$(GO) run ./hack/lab build
-	$(GO) run ./hack/tier -name lab-volumes -min 20 -- -tags lab -timeout 60m -parallel 3 -run LabVolume $(if $(SHORT),-short -skip 'LabVolumeEvacuateSteps|LabVolumeEvacuateDied|LabVolumeEvacuateSpareDied|LabVolumeKilled') ./hack/lab/suite
+	$(GO) run ./hack/tier -name lab-volumes $(if $(DRIVEBAY_LAB_UNTIL),-skips -min 10,-min 20) -- -tags lab -timeout 60m -parallel 3 $(if $(DRIVEBAY_LAB_UNTIL),-shuffle on) -run LabVolume $(if $(SHORT),-short -skip 'LabVolumeEvacuateSteps|LabVolumeEvacuateDied|LabVolumeEvacuateSpareDied|LabVolumeKilled') ./hack/lab/suite
 
 # DRIVEBAY_LAB_LONG adds backings and steps to tests of volumes only.
 lab-long: need-go ## the same as lab-volumes with nothing left out, every backing, every step of a move; and replication for long (over two hours)
