@@ -75,10 +75,10 @@ lab-long: need-go ## the same as lab-volumes with nothing left out, every backin
 	$(GO) run ./hack/lab build
 	DRIVEBAY_LAB_LONG=1 $(GO) run ./hack/tier -name lab-long -min 5 -- -tags lab -timeout 4h -parallel 2 -run 'LabVolume|LabLong' ./hack/lab/suite
 
-# SHORT=1 leaves out the specs of Kubernetes that it calls slow or of a feature, and the guides of drives.
+# SHORT=1 leaves out the specs of Kubernetes that it calls slow or of a feature.
 kube: need-go ## the chart in a real Kubernetes cluster of one node, with Kubernetes' own storage tests (needs root; builds Kubernetes once: CONTRIBUTING.md)
 	$(GO) run ./hack/kube build
-	$(GO) run ./hack/tier -name kube -min $(if $(SHORT),8,10) -- -tags kube -timeout 40m $(if $(SHORT),-short -skip 'KubeLeavingDrive|KubeDriveIsGone') -run Kube ./hack/kube/suite
+	$(GO) run ./hack/tier -name kube -min 10 -- -tags kube -timeout 40m $(if $(SHORT),-short) -run Kube ./hack/kube/suite
 
 # SHORT=1 leaves out measurements, and waits that are long.
 kube-api: need-go ## the objects of Kubernetes against a real API server, without nodes (builds Kubernetes once: CONTRIBUTING.md)
