@@ -47,9 +47,11 @@ const (
 	objectTime = 10 * time.Second
 	// old is the age from which an event is not shown: Kubernetes keeps an Event for an hour (kube-apiserver --event-ttl).
 	old = time.Hour
-	// burst is how many writes are made at once, refill the time after which one more is.
+	// burst is how many writes are made at once, refill the time after which one more is. That is a tenth of what the kubelet
+	// of the same node may write (eventRecordQPS 50, its default). At one a second, 500 new volumes had the recorder busy for
+	// 25 minutes.
 	burst  = 60
-	refill = time.Second
+	refill = 200 * time.Millisecond
 	// maxLines is the number of lines from which idle ones are forgotten.
 	maxLines = 1024
 )

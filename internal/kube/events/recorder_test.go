@@ -99,9 +99,9 @@ func TestBudget(t *testing.T) {
 	if n, _ := s.counts(); n != burst || s.took[0].Reason != "FindingAdded" {
 		t.Errorf("%d at once, the first %s", n, s.took[0].Reason)
 	}
-	c.now = c.now.Add(10 * time.Second)
+	c.now = c.now.Add(2 * time.Second)
 	if r.flush(t.Context()); len(s.took) != burst+10 {
-		t.Errorf("%d after 10 s", len(s.took))
+		t.Errorf("%d after 2 s", len(s.took))
 	}
 	c.now = c.now.Add(time.Minute)
 	if next := r.flush(t.Context()); len(s.took) != 101 || next != idle {
