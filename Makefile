@@ -82,7 +82,7 @@ kube: need-go ## the chart in a real Kubernetes cluster of one node, with Kubern
 
 # SHORT=1 leaves out measurements, and waits that are long.
 kube-api: need-go ## the objects of Kubernetes against a real API server, without nodes (builds Kubernetes once: CONTRIBUTING.md)
-	$(GO) run ./hack/tier -name kube-api -min $(if $(SHORT),62,65) -- -tags kube -timeout 60m -run Kube $(if $(SHORT),-skip 'KubeAPIMemory|KubeAPIObjects/a_drive_that_comes_and_goes|KubeAPIRequests/replace') ./hack/kube/apisuite
+	$(GO) run ./hack/tier -name kube-api -min $(if $(SHORT),73,76) -- -tags kube -timeout 60m -run Kube $(if $(SHORT),-skip 'KubeAPIMemory|KubeAPIObjects/a_drive_that_comes_and_goes|KubeAPIRequests/replace') ./hack/kube/apisuite
 
 kube-scale: need-go ## the controller with 100,000 objects against a real API server: time and memory (needs 8 GiB)
 	$(GO) run ./hack/tier -name kube-scale -min 1 -- -tags kube -timeout 30m -v -run TestScale ./hack/kube/apisuite
