@@ -31,7 +31,7 @@ const releaseEvery = 6
 func gcPercentFor(live uint64, busy bool) int {
 	idle := 100
 	if live > leastRoom {
-		idle = int(100 * max(leastRoom, live/4) / live)
+		idle = int(100 * max(leastRoom, live/8) / live)
 	}
 	if busy {
 		return max(busyRoom, idle)

@@ -6,7 +6,7 @@ import "testing"
 func TestGCPercent(t *testing.T) {
 	for live := uint64(0); live < 4<<30; live += 1 << 20 {
 		idle, busy := gcPercentFor(live, false), gcPercentFor(live, true)
-		if busy < busyRoom || busy > 100 || idle > busy || idle < 24 {
+		if busy < busyRoom || busy > 100 || idle > busy || idle < 12 {
 			t.Fatalf("%d MiB alive: %d %% idle, %d %% busy", live>>20, idle, busy)
 		}
 		if room := live * uint64(idle) / 100; live > leastRoom && room < leastRoom*95/100 {
