@@ -420,13 +420,11 @@ func (s *stand) unfill(id string) {
 	disk, err := s.sim.OpenDisk(s.Context(), "/dev/"+d.Name, false)
 	s.must(err)
 	defer disk.Close()
-	found, b := 0, make([]byte, 40)
-	for _, at := range s.sim.Written("/dev/" + d.Name) {
-		_, err := disk.ReadAt(b, int64(at))
-		s.must(err)
-		if string(b[:4]) == "DmRd" {
+	found := 0
+	for at, b := range s.bytesOf(d.Name) {
+		if strings.HasPrefix(b, "DmRd") {
 			found++
-			_, err := disk.WriteAt(make([]byte, 8), int64(at)+32)
+			_, err := disk.WriteAt(make([]byte, 8), at+32)
 			s.must(err)
 		}
 	}

