@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr/internal/records"
@@ -64,7 +65,7 @@ func (m *Manager) sameDrives(was []drivebay.Drive) (same, sameState bool) {
 		if t == nil {
 			return false, false
 		}
-		if reflect.DeepEqual(&was[i], &t.Drive) {
+		if sameBits(&was[i], &t.Drive) || reflect.DeepEqual(&was[i], &t.Drive) {
 			continue
 		}
 		same = false
@@ -73,6 +74,14 @@ func (m *Manager) sameDrives(was []drivebay.Drive) (same, sameState bool) {
 		}
 	}
 	return same, true
+}
+
+// sameBits reports whether two values are the same byte for byte, and so equal. A drive that nothing was written to since the
+// last list is: all that it points to is shared. To find that out by DeepEqual took a tenth of an idle daemon's time, and
+// left a sixth of its garbage.
+func sameBits[T any](a, b *T) bool {
+	bits := func(v *T) string { return unsafe.String((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
+	return bits(a) == bits(b)
 }
 
 // withoutCounters returns a drive without what changes with its use and with time. What that means for the drive is in its findings.

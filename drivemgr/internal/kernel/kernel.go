@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,11 +26,14 @@ func Read(files host.Files, d *drivebay.Drive, prev *drivebay.Kernel, now time.T
 	k.State = bestState(s, d)
 	for _, name := range kernelNames(d) {
 		way := "sys/class/block/" + name
-		stat := s.Text(way + "/stat")
-		k.Completed += requests(stat, statReads, statWrites, statDiscards, statFlushes)
-		k.Changed += requests(stat, statWrites, statDiscards)
-		k.Waited += requests(stat, statReadTime, statWriteTime, statDiscardTime, statFlushTime)
-		k.Inflight = max(k.Inflight, inflight(s.Text(way+"/inflight")))
+		stat := numbers(s, way+"/stat")
+		k.Completed += stat[statReads] + stat[statWrites] + stat[statDiscards] + stat[statFlushes]
+		k.Changed += stat[statWrites] + stat[statDiscards]
+		k.Waited += stat[statReadTime] + stat[statWriteTime] + stat[statDiscardTime] + stat[statFlushTime]
+		// The number in stat does not replace that of the requests that the drive has: the kernel counts it separately, and it
+		// can be 0 while requests wait (Linux 6.18, seen with a loop device that hung: "0" there, "3 1" here).
+		waiting := numbers(s, way+"/inflight")
+		k.Inflight = max(k.Inflight, waiting[0]+waiting[1])
 		if isSCSI(name) {
 			k.IOErrors = plus(k.IOErrors, s, way+"/device/ioerr_cnt")
 			k.IOTimeouts = plus(k.IOTimeouts, s, way+"/device/iotmo_cnt")
@@ -57,29 +61,18 @@ const (
 	statFlushTime   = 16
 )
 
-// requests sums fields of stat.
-func requests(stat string, fields ...int) (sum uint64) {
+// numbers returns the first numbers of a file, 0 for those that it does not have.
+func numbers(s *sysfs.Reader, name string) (out [statFlushTime + 1]uint64) {
+	text, _ := s.Read(name)
 	i := 0
-	for f := range strings.FieldsSeq(stat) {
-		if slices.Contains(fields, i) {
-			n, _ := strconv.ParseUint(f, 10, 64)
-			sum += n
+	for f := range bytes.FieldsSeq(text) {
+		if i == len(out) {
+			break
 		}
+		out[i], _ = strconv.ParseUint(string(f), 10, 64)
 		i++
 	}
-	return sum
-}
-
-// inflight sums the requests that the drive has. The number in stat does not replace it:
-// the kernel counts it separately, and it can be 0 while requests wait (Linux 6.18, seen
-// with a loop device that hung: "0" there, "3 1" here).
-func inflight(text string) uint64 {
-	var sum uint64
-	for f := range strings.FieldsSeq(text) {
-		n, _ := strconv.ParseUint(f, 10, 64)
-		sum += n
-	}
-	return sum
+	return out
 }
 
 // isSCSI reports whether the SCSI midlayer has counters for a block device: only

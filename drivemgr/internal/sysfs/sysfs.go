@@ -114,6 +114,9 @@ func (s *Reader) Problems() []string {
 
 // Clean makes text of a drive or the kernel fit for display.
 func Clean(s string) string {
+	if s = strings.TrimSpace(s); isPlain(s) {
+		return s
+	}
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -122,4 +125,21 @@ func Clean(s string) string {
 		return r
 	}, s)
 	return strings.Join(strings.Fields(s), " ")
+}
+
+// isPlain reports whether a text is words of ASCII with one space between two of them: nearly every attribute is, and
+// many are read each second.
+func isPlain(s string) bool {
+	inWord := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c > ' ' && c < 0x7f:
+			inWord = true
+		case c == ' ' && inWord:
+			inWord = false
+		default:
+			return false
+		}
+	}
+	return inWord || s == ""
 }
