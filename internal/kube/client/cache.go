@@ -41,6 +41,13 @@ func (c *Cache[T, P]) Names() (names []string, listed bool) {
 	return names, c.listed
 }
 
+// Listed reports whether the first list was read.
+func (c *Cache[T, P]) Listed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.listed
+}
+
 // Put stores the answer to an own write.
 func (c *Cache[T, P]) Put(o P) {
 	c.mu.Lock()

@@ -239,7 +239,7 @@ func (n *Node) followSnapshots(was map[string]*drivebay.VolumeSnapshot, set *dri
 // mirrored reports whether all volumes and snapshots have objects.
 func (n *Node) mirrored() bool {
 	set := n.opt.Engine.Volumes()
-	if set.Seq == 0 || n.opt.Engine.Listed() != nil || !n.volumes.listed() || !n.snapshots.listed() {
+	if set.Seq == 0 || n.opt.Engine.Listed() != nil || !n.volumes.objects.Listed() || !n.snapshots.objects.Listed() {
 		return false
 	}
 	for _, v := range set.Volumes {

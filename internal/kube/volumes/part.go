@@ -53,7 +53,7 @@ type kind[P wanted, V comparable] struct {
 // objectsOf are the newest objects of a kind that the node knows.
 type objectsOf[P wanted] interface {
 	Get(name string) (P, bool)
-	Names() (names []string, listed bool)
+	Listed() bool // whether the objects of the node are known
 	Put(P)
 	Drop(name string)
 }
@@ -155,12 +155,6 @@ func (p *part[P, V]) forget(id string) {
 	delete(p.memory, id)
 }
 
-// listed reports whether the objects of the node are known.
-func (p *part[P, V]) listed() bool {
-	_, listed := p.objects.Names()
-	return listed
-}
-
 // isShown reports whether something has an object. That of another node counts: this node can make none.
 func (p *part[P, V]) isShown(id string) bool {
 	_, is := p.objects.Get(id)
@@ -169,7 +163,7 @@ func (p *part[P, V]) isShown(id string) bool {
 
 // reconcile does the next thing for a volume or snapshot. after is when to look at it again; 0: after the next change.
 func (p *part[P, V]) reconcile(ctx context.Context, id string) (after time.Duration, err error) {
-	if set := p.opt.Engine.Volumes(); set.Seq == 0 || !p.listed() {
+	if set := p.opt.Engine.Volumes(); set.Seq == 0 || !p.objects.Listed() {
 		return gatherTime, nil
 	}
 	o, is := p.objects.Get(id)
