@@ -258,11 +258,8 @@ func (e *Expander) growLogical(rec *drivebay.VolumeRecord) []steps.Step {
 	if needsZeroes(v) {
 		return []steps.Step{legs, e.extentsZeroed(v, size), legs, e.Write.LVMStep("volume", v.Location, new(atomic.Bool), e.extendOverZeroes(v, size))}
 	}
-	plan := lvm.Extend(v.Location.VG, v.Location.LV, size)
-	if l := v.Location; l.Kind == drivebay.LocationThin { // LVM does not refuse it, and the pool may have other volumes since the growth was recorded
-		for i := range plan {
-			plan[i].May = func(r *lvm.Report) error { return place.FitsPool(r.Group(l.VG), l.Pool, l.LV, size) }
-		}
+	grown := func(r *lvm.Report) ([]lvm.Step, error) {
+		return lvm.Extend(v.Location.VG, v.Location.LV, size), place.FitsPool(r, v.Location, size)
 	}
-	return []steps.Step{legs, e.Write.LVMStep("volume", v.Location, new(atomic.Bool), func(*lvm.Report) ([]lvm.Step, error) { return plan, nil })}
+	return []steps.Step{legs, e.Write.LVMStep("volume", v.Location, new(atomic.Bool), grown)}
 }

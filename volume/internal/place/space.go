@@ -136,14 +136,22 @@ func Unpromised(g *lvm.Group, pool *lvm.LV) uint64 {
 	return left / lvm.ExtentSize
 }
 
-// FitsPool refuses a size of a thin volume with which the volumes of its pool could fill more than the pool has.
-func FitsPool(g *lvm.Group, pool, volume string, size uint64) error {
-	if g == nil || g.LV(pool) == nil || g.LV(volume) == nil {
-		return fmt.Errorf("thin pool %s: %w: it or the volume is not listed", pool, drivebay.ErrNotFound)
+// FitsPool refuses a size of a thin volume, or of a snapshot of one, with which those of its pool could fill more than the pool has. LVM
+// does not refuse it, and the pool may have other volumes since the work was recorded.
+func FitsPool(r *lvm.Report, l drivebay.Location, size uint64) error {
+	if l.Kind != drivebay.LocationThin {
+		return nil
 	}
-	have, left := g.LV(volume).Size, Unpromised(g, g.LV(pool))*lvm.ExtentSize
+	g := r.Group(l.VG)
+	if g == nil || g.LV(l.Pool) == nil {
+		return fmt.Errorf("thin pool %s/%s: %w: it is not listed", l.VG, l.Pool, drivebay.ErrNotFound)
+	}
+	have, left := uint64(0), Unpromised(g, g.LV(l.Pool))*lvm.ExtentSize
+	if lv := g.LV(l.LV); lv != nil {
+		have = lv.Size
+	}
 	if size > have && size-have > left {
-		return fmt.Errorf("thin pool %s/%s: %w: the volume would get %s more, and %s are left", g.Name, pool, drivebay.ErrNoSpace, partitions.SizeText(size-have), partitions.SizeText(left))
+		return fmt.Errorf("thin pool %s/%s: %w: %s would get %s, and %s are left", g.Name, l.Pool, drivebay.ErrNoSpace, l.LV, partitions.SizeText(size-have), partitions.SizeText(left))
 	}
 	return nil
 }

@@ -32,11 +32,14 @@ func (e logicalVolume) create(secrets drivebay.Secrets, wrote *atomic.Bool) ([]s
 	if v.Location.Kind == drivebay.LocationThin {
 		plan = append(plan, e.makePool(v.Location, wrote))
 	}
-	made, err := e.makeVolume()
+	commands, err := e.makeVolume()
 	if err != nil {
 		return nil, err
 	}
-	plan = append(plan, e.unfilled(v.ID, e.Write.LVMStep("volume", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return made, nil })))
+	made := func(r *lvm.Report) ([]lvm.Step, error) {
+		return commands, place.FitsPool(r, v.Location, v.Size+place.OverheadOf(v))
+	}
+	plan = append(plan, e.unfilled(v.ID, e.Write.LVMStep("volume", v.Location, wrote, made)))
 	complete, err := e.complete(secrets, wrote)
 	return append(plan, complete...), err
 }

@@ -122,7 +122,9 @@ func (e *Snapshotter) MakeSnapshot(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	snapshot := e.Write.LVMStep("snapshot", l, wrote, func(*lvm.Report) ([]lvm.Step, error) { return plan, nil })
+	snapshot := e.Write.LVMStep("snapshot", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) {
+		return plan, place.FitsPool(r, l, source.Volume.Size+place.OverheadOf(&source.Volume))
+	})
 	create := snapshot.Do
 	snapshot.Do = func(ctx context.Context) error {
 		if err := e.Provision.Whole(&source.Volume); err != nil {
