@@ -451,7 +451,20 @@ func TestKubeAPIAway(t *testing.T) {
 func TestKubeAPIOlderCRD(t *testing.T) {
 	a := Up(t)
 	a.Kubectl(t, "", "patch", "crd", "drives.drivebay.io", "--type", "json", "-p", `[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/refusals"}]`)
+	Eventually(t, time.Minute, "the API server uses the older schema", func() string {
+		_, err := a.kubectl(t.Context(), `{"apiVersion":"drivebay.io/v1alpha1","kind":"Drive","metadata":{"name":"x"},"status":{"refusals":[]}}`, "create", "--dry-run=server", "--validate=strict", "-f", "-")
+		if err == nil {
+			return "it knows the field"
+		}
+		return ""
+	})
 	d := a.Daemon(t, "rack24", mixedRack(t, a), a.Kubeconfig)
+	Eventually(t, time.Minute, "an object is refused", func() string {
+		if strings.Contains(d.Log(), "refuses the object of a drive") {
+			return ""
+		}
+		return "none is"
+	})
 	time.Sleep(15 * time.Second)
 	if log := d.Log(); strings.Count(log, "refuses the object of a drive") != 1 || !strings.Contains(log, "field not declared in schema") {
 		t.Errorf("%s", log)
