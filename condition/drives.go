@@ -132,6 +132,21 @@ var driveRules = []Rule{
 		},
 	},
 	{
+		Section: OnDrives, Reason: "DriveQuarantined", Severity: drivebay.SeverityDegraded,
+		When: "a drive is back that was REMOVED, and was not accepted; of a mirror: either drive",
+		Says: "that the drive was removed and is back", Next: "Mounted volumes stay in use; drivebay writes nothing else to the drive. Use it again with `drivebay accept {drive}`, or pull it and give up the volume with `drivebay volume forget {volume} --yes`.",
+		Source: "an operator has said that the drive is gone: what others rely on may have been made in its place",
+		check: func(l *look) *hit {
+			legs := l.those(func(d *drivebay.Drive) bool {
+				return d.Usage == drivebay.UsageRemoved && d.Status == drivebay.StatusOnline
+			})
+			if len(legs) == 0 {
+				return nil
+			}
+			return say(legs, "the drive was removed and is back")
+		},
+	},
+	{
 		Section: OnDrives, Reason: "LayoutUnknown", Severity: drivebay.SeverityDegraded,
 		When: "the partitions of the drive in the kernel differ from its partition table",
 		Says: "how they differ", Next: "drivebay stages and writes nothing there until they agree. Restore the partition table; or unstage all volumes of the drive and run `partprobe`.",

@@ -11,7 +11,7 @@ import (
 )
 
 // Trusted refuses drives with the same content as another drive (drivebay.CopyOf), drives that
-// shrank, and drives of unknown layout: nothing is written to them, and no LVM command may use
+// shrank, drives that were removed and are back, and drives of unknown layout: nothing is written to them, and no LVM command may use
 // them.
 func (e *Catalog) Trusted(drives []string) error {
 	s := e.Drives.Snapshot()
@@ -23,6 +23,8 @@ func (e *Catalog) Trusted(drives []string) error {
 			return fmt.Errorf("drive %s (%s): %w: the layout of the drive is unknown: %s; %s", id, d.Name, drivebay.ErrRefused, layout, restoreLayout)
 		case ok && d.SizeIssue != "":
 			return fmt.Errorf("drive %s (%s): %w: the drive shrank: %s; `drivebay explain %s` names the next step", id, d.Name, drivebay.ErrRefused, d.SizeIssue, id)
+		case ok && d.Usage == drivebay.UsageRemoved && d.Status == drivebay.StatusOnline:
+			return fmt.Errorf("drive %s (%s): %w: it was removed and is back: pull it, or use it again with `drivebay accept %s`", id, d.Name, drivebay.ErrRefused, id)
 		case ok && d.Copy != "":
 			return fmt.Errorf("drive %s (%s): %w: %s; find out which is which, then pull the copy or run `wipefs --all` on it", id, d.Name, drivebay.ErrRefused, d.Copy)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/mirror"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
 	"github.com/drivebay/drivebay/volume/internal/steps"
@@ -166,6 +167,12 @@ func (e *Snapshotter) RemoveSnapshot(ctx context.Context, id string) error {
 	plan := []steps.Step{write.When(there, steps.Step{Name: "snapshot",
 		Done: func(ctx context.Context) (bool, error) { is, err := there(ctx); return !is, err },
 		Do:   func(ctx context.Context) error { return e.Write.LVMRun(ctx, l, lvm.Remove(l.VG, l.LV)) }})}
+	if mirror.LostForGood(e.Drives.Snapshot(), l) { // nothing of it can be removed, and it does not come back
+		if err := e.Instances.MarkForgotten(drivebay.ForgottenVolume{ID: id, Instance: instances.InstanceOf(l), Replaced: true}); err != nil {
+			return err
+		}
+		return e.ForgetSnapshot(id)
+	}
 	if err := e.Steps.Run(ctx, id, plan); err != nil {
 		return err
 	}
