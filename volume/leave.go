@@ -131,6 +131,9 @@ func (e *Engine) waiting(ctx context.Context, d *drivebay.Drive, text string, p 
 func (e *Engine) heldBy(d *drivebay.Drive) (held []string, alone bool, copies moves.Pace) {
 	for _, r := range e.ledger.All() {
 		v := &r.Volume
+		if copied := copyaway.CopyOn(r, d.ID); copied != "" {
+			held = append(held, copied)
+		}
 		switch {
 		case v.Usage == drivebay.VolumeReleased:
 		case slices.Contains(v.Location.Drives, d.ID):
@@ -143,10 +146,6 @@ func (e *Engine) heldBy(d *drivebay.Drive) (held []string, alone bool, copies mo
 				copies.With(e.moves.CopyPace(v.ID))
 			}
 			held = append(held, text)
-		default:
-			if left := copyaway.LeftOn(r, d.ID); left != "" {
-				held = append(held, left)
-			}
 		}
 	}
 	for _, r := range e.partitions.SnapshotRecords() {

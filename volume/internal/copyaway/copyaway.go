@@ -95,9 +95,11 @@ func (e *Copier) FollowMove(r *drivebay.VolumeRecord) {
 		})
 	case partitions.MoveOf(r) == nil:
 	case e.Moves.Moves.Of(id) != nil:
-		if room := partitions.MoveOf(r).Growth; room != nil && r.Volume.Usage == drivebay.VolumeInUse && !inventory.Moved(r) && !takenBack(r) && !e.Expand.RoomWanted(r) {
+		if copying := !inventory.Moved(r) && !takenBack(r) && !e.hasArrived(r); copying && (e.isUnwanted(r) || e.hasUnfitTarget(r)) {
 			e.stopMove(id)
 		}
+	case !inventory.Moved(r) && e.hasArrived(r):
+		e.beginMove(id, "correct", false, func(ctx context.Context, _ *moves.CopyMove) error { return e.correctMove(ctx, id) })
 	case settled(r):
 		e.beginMove(id, "clean up", true, func(ctx context.Context, _ *moves.CopyMove) error { return e.cleanUp(ctx, id, false) })
 	case inventory.Moved(r):
@@ -112,9 +114,29 @@ func (e *Copier) FollowMove(r *drivebay.VolumeRecord) {
 	}
 }
 
-// LeftOn returns what a volume that has moved has left on a drive.
-func LeftOn(r *drivebay.VolumeRecord, drive string) string {
-	if m := partitions.MoveOf(r); m != nil && inventory.Moved(r) && m.From.Drives[0] == drive {
+// isUnwanted reports whether the growth that a move makes room for is not requested any more.
+func (e *Copier) isUnwanted(r *drivebay.VolumeRecord) bool {
+	return partitions.MoveOf(r).Growth != nil && r.Volume.Usage == drivebay.VolumeInUse && !e.Expand.RoomWanted(r)
+}
+
+// hasUnfitTarget reports whether the drive that a volume is being copied to has turned BAD, or has to leave, since it was chosen.
+func (e *Copier) hasUnfitTarget(r *drivebay.VolumeRecord) bool {
+	d, err := e.Partitions.Drive(partitions.MoveOf(r).To.Drives[0])
+	return err == nil && isUnfit(d)
+}
+
+// isUnfit reports whether no data may move to a drive.
+func isUnfit(d *drivebay.Drive) bool {
+	return d.Usage != drivebay.UsageInUse || d.Health == drivebay.HealthBad
+}
+
+// CopyOn returns what a drive has of a volume that is not on it: what is being copied to it, or what a move has left there.
+func CopyOn(r *drivebay.VolumeRecord, drive string) string {
+	switch m := partitions.MoveOf(r); {
+	case m == nil || m.From.Drives[0] == m.To.Drives[0]:
+	case !inventory.Moved(r) && m.To.Drives[0] == drive:
+		return fmt.Sprintf("an unfinished copy of volume %s", r.Volume.Name)
+	case inventory.Moved(r) && m.From.Drives[0] == drive:
 		return fmt.Sprintf("what volume %s has left there, which is wiped", r.Volume.Name)
 	}
 	if slices.ContainsFunc(r.Left, func(c drivebay.LeftCopy) bool { return !c.Unwiped && slices.Contains(c.Location.Drives, drive) }) {

@@ -93,7 +93,7 @@ func (e *Copier) verifyTarget(r *drivebay.VolumeRecord) error {
 	switch {
 	case err != nil:
 		return err
-	case d.Usage != drivebay.UsageInUse || d.Health == drivebay.HealthBad || d.Claim == nil:
+	case isUnfit(d) || d.Claim == nil:
 		return fmt.Errorf("drive %s (%s): %w: it is %v and %v now: another one is chosen", d.ID, d.Name, drivebay.ErrRefused, d.Health, d.Usage)
 	case inventory.LargerBlocks(e.Drives.Snapshot(), &r.Volume, d):
 		return fmt.Errorf("drive %s (%s): %w: its blocks of %d bytes are larger than those of the volume's drive: another one is chosen", d.ID, d.Name, drivebay.ErrRefused, d.LogicalBlock)

@@ -125,7 +125,14 @@ func (e *Copier) commitMove(ctx context.Context, id string, m *moves.CopyMove, l
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	r, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
+	r, err := e.Ledger.Record(id)
+	if err == nil {
+		err = e.verifyTarget(&r) // it may have turned BAD, or has to leave, since the copy began
+	}
+	if err != nil {
+		return err
+	}
+	r, err = e.Ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
 		r.Volume.Location = r.Work.Move.To
 		if lost != nil {
 			r.Volume.Lost = lost

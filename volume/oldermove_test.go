@@ -1,0 +1,54 @@
+package volume_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// TestOlderStoreMidCopy: a store is restored from a moment when a volume was being copied to another drive. The copy has ended since, and
+// the old one was wiped. The volume is where it was moved to, and can be used.
+func TestOlderStoreMidCopy(t *testing.T) {
+	t.Parallel()
+	for what, since := range map[string]func(s *stand, old string){
+		"the old drive is RELEASED":   func(*stand, string) {},
+		"the old drive is used again": func(s *stand, old string) { s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveCancel, "")) },
+		"the old drive is away":       func(s *stand, old string) { s.inject(old, "vanish") },
+	} {
+		var s *stand
+		var older atomic.Pointer[drivebay.VolumeRecord]
+		after := func(id, step string) error {
+			if strings.HasPrefix(step, "kernel drivebay-new") && older.Load() == nil {
+				all, _ := s.st.Volumes()
+				r := all[id]
+				older.Store(&r)
+			}
+			return nil
+		}
+		onMachine(t, sameDrives(3), volume.Options{After: after}, func(st *stand) {
+			s = st
+			v := s.onAPartition(drivebay.VolumeRequest{})
+			sum, old := s.sum(v), v.Location.Drives[0]
+			s.lead(v, drivebay.LeaveRelease)
+			is := s.left(v, sum)
+			if r := older.Load(); r == nil || r.Work == nil || r.Work.Move == nil || r.Volume.Location.Drives[0] != old {
+				t.Fatalf("the older record: %+v", r)
+			}
+			since(s, old)
+			s.olderRecord(*older.Load())
+			time.Sleep(10 * time.Minute)
+			now := s.of(v)
+			if err := s.retried(func() error { return s.stage(v) }); err != nil || now.Location.Partition != is.Location.Partition || now.Name != "v" || now.Work != "" {
+				t.Fatalf("%s: %v; it is at %+v, and was moved to %+v; %q: %s", what, err, now.Location, is.Location, now.Work, now.Condition.Message())
+			}
+			s.must(s.unstage(v))
+			if s.sum(now.Volume) != sum {
+				t.Errorf("%s: its content has changed", what)
+			}
+		})
+	}
+}
