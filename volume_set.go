@@ -87,7 +87,8 @@ func (s *VolumeSet) GetSnapshot(id string) (*VolumeSnapshot, bool) {
 type VolumeRecord struct {
 	Volume Volume `json:"volume"`
 	Work   *Work  `json:"work,omitempty"`
-	Scrub  *Scrub `json:"scrub,omitempty"` // the newest result of the checks of its filesystem
+	Scrub  *Scrub `json:"scrub,omitempty"`  // the newest result of the checks of its filesystem
+	NoneOn string `json:"noneOn,omitempty"` // the drive that had nothing of its group when the other one was given up in mid-move
 	// Reasons are those reasons of its condition that events have reported and that still hold.
 	Reasons []string `json:"reasons,omitempty"`
 	// Left are copies of the volume that could not be wiped, because their drives were offline.

@@ -32,6 +32,9 @@ func (e *Evacuator) salvage(ctx context.Context, h *groups.VolumeGroup, head gro
 		r, err := e.Groups.ReportOf(ctx, rest)
 		switch {
 		case errors.Is(err, groups.ErrNoPV) || err == nil && r.Group(h.VG) == nil:
+			if !hadNothing(h, head.To) { // the label may be erased, with the data behind it
+				return fmt.Errorf("drive %s: %w: LVM does not show volume group %s there, so it is not known what has moved to it: restore the label of its physical volume, or give up the volumes of the group with `drivebay volume forget`", head.To, drivebay.ErrPending, h.VG)
+			}
 			if err := e.Unlabelled(ctx, head.To); err != nil {
 				return err
 			}
@@ -55,6 +58,9 @@ func (e *Evacuator) salvage(ctx context.Context, h *groups.VolumeGroup, head gro
 		whole := func(l drivebay.Location) bool { return r.LV(h.VG, l.LV) != nil }
 		if !slices.ContainsFunc(h.Volumes, func(r *drivebay.VolumeRecord) bool { return whole(r.Volume.Location) }) &&
 			!slices.ContainsFunc(h.Snaps, func(r *drivebay.SnapshotRecord) bool { return whole(r.Snapshot.Location) }) {
+			if err := e.hasNothing(h, head.To); err != nil {
+				return err
+			}
 			if err := e.Steps.Run(ctx, h.VG, e.discardGroup(rest)); err != nil {
 				return err
 			}
@@ -64,6 +70,25 @@ func (e *Evacuator) salvage(ctx context.Context, h *groups.VolumeGroup, head gro
 		}
 		return e.part(h, head, whole)
 	})
+}
+
+// hasNothing records that a drive has nothing of a group, before its label goes: after an interruption, a label that is not there
+// says nothing.
+func (e *Evacuator) hasNothing(h *groups.VolumeGroup, drive string) error {
+	var errs []error
+	for _, r := range h.Volumes {
+		_, err := e.Ledger.Change(r.Volume.ID, func(r *drivebay.VolumeRecord) error {
+			r.NoneOn = drive
+			return nil
+		})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// hadNothing reports whether that was recorded.
+func hadNothing(h *groups.VolumeGroup, drive string) bool {
+	return len(h.Volumes) > 0 && !slices.ContainsFunc(h.Volumes, func(r *drivebay.VolumeRecord) bool { return r.NoneOn != drive })
 }
 
 // salvageGroup removes the lost physical volume from LVM's group, after the lost logical volumes.
@@ -159,6 +184,7 @@ func (e *Evacuator) part(h *groups.VolumeGroup, head groups.Direction, whole fun
 	for _, r := range h.Volumes {
 		rec, err := e.Ledger.Change(r.Volume.ID, func(r *drivebay.VolumeRecord) error {
 			v := &r.Volume
+			r.NoneOn = ""
 			if v.Location.Drives = at(v.Location); moved && whole(v.Location) {
 				if next, err := v.UsageMoved(drivebay.VolumeUsageMoved); err == nil {
 					*v = next
