@@ -120,6 +120,9 @@ func (e *Devices) stands(v *drivebay.Volume) bool {
 func (e *Devices) Restore(ctx context.Context, id string) error {
 	rec, err := e.Ledger.Record(id)
 	if err == nil && !e.Partitions.Marked(&rec.Volume) {
+		if _, err := metadataOf(ctx, e, &rec.Volume); err != nil { // its replication was disabled since the record was written
+			return err
+		}
 		err = e.Steps.Run(ctx, id, []steps.Step{e.Write.MarkReplicated("mark replicated", &rec.Volume, true)})
 	}
 	if err == nil {

@@ -23,8 +23,12 @@ func (e *Replicator) Enable(ctx context.Context, v drivebay.Volume, r drivebay.R
 		r.Pair = ""
 	}
 	err := check(r)
-	if err == nil && v.Replication == nil && e.Partitions.Marked(&v) {
-		if err = e.believeMark(ctx, &v); v.Replication != nil { // rejoin refuses the source
+	newer := false
+	if err == nil {
+		newer, err = markIsNewer(ctx, e.Devices, &v)
+	}
+	if newer {
+		if err = e.believeMark(ctx, &v); v.Replicated() { // rejoin refuses the source
 			err = nil
 		}
 	}
@@ -297,7 +301,12 @@ func (e *Devices) MayUse(ctx context.Context, v *drivebay.Volume) error {
 		return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(v))
 	case v.Replicated():
 		return nil
-	case v.Replication == nil && e.Partitions.Marked(v):
+	}
+	newer, err := markIsNewer(ctx, e, v)
+	switch {
+	case err != nil:
+		return err
+	case newer:
 		return e.believeMark(ctx, v)
 	case v.Replication == nil:
 		return nil
@@ -308,6 +317,19 @@ func (e *Devices) MayUse(ctx context.Context, v *drivebay.Volume) error {
 		}
 	}
 	return e.plain(v, nil)
+}
+
+// markIsNewer reports whether the record of a volume is older than the mark on its drive: it does not know of its replication, or only
+// that one is being prepared, while the metadata were in use.
+func markIsNewer(ctx context.Context, e *Devices, v *drivebay.Volume) (bool, error) {
+	if marked := e.Partitions.Marked(v); v.Replication == nil || v.Replicated() || !marked {
+		return marked && v.Replication == nil, nil
+	}
+	m, err := metadataOf(ctx, e, v)
+	if errors.Is(err, drbd.ErrNoMetadata) {
+		return false, nil
+	}
+	return err == nil && !m.New(), err
 }
 
 // Correct corrects the record of a volume that is older than the mark on its drive.

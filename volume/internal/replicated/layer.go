@@ -165,7 +165,7 @@ func (e *Devices) attachDisk(ctx context.Context, k drbd.Kernel, v *drivebay.Vol
 	err = e.LUKS.On(ctx, v, below, false, func(ctx context.Context, disk host.Disk) error {
 		m, err := superblock(disk, size)
 		var moved []byte
-		if errors.Is(err, drbd.ErrNoMetadata) && r.Disk < size {
+		if errors.Is(err, drbd.ErrNoMetadata) && r.Disk < size && e.Partitions.Marked(v) { // else its replication was disabled since the record was written
 			if m, err = superblock(disk, r.Disk); err == nil { // the growth ended before the kernel moved them
 				moved = drbd.MovedFrom(r.Disk)
 			}

@@ -156,6 +156,15 @@ func superblock(disk host.Disk, end uint64) (drbd.Metadata, error) {
 	return drbd.DecodeMetadata(b)
 }
 
+// metadataOf reads the metadata at the end of the piece of a volume.
+func metadataOf(ctx context.Context, e *Devices, v *drivebay.Volume) (m drbd.Metadata, err error) {
+	err = e.LUKS.On(ctx, v, e.belowOf(v), false, func(_ context.Context, disk host.Disk) (err error) {
+		m, err = superblock(disk, disk.Size())
+		return err
+	})
+	return m, err
+}
+
 // change changes the replication in the record of a volume.
 func (e *Devices) change(v *drivebay.Volume, f func(*drivebay.Replication)) error {
 	r, err := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) error {

@@ -1,0 +1,118 @@
+package volume_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// writeAt writes to a block device, and reads what is there.
+func (s *stand) writeAt(dev, text string, at int64) {
+	s.Helper()
+	disk := s.open(dev)
+	_, err := disk.WriteAt([]byte(text), at)
+	s.must(err, disk.Sync(), disk.Close())
+}
+
+func (s *stand) readAt(dev string, n int, at int64) string {
+	s.Helper()
+	disk := s.open(dev)
+	defer disk.Close()
+	got := make([]byte, n)
+	_, err := disk.ReadAt(got, at)
+	s.must(err)
+	return string(got)
+}
+
+// TestReplicationOlderThanDisable: the piece of a replicated volume grows here and not at the peer. Its replication is disabled here, and the
+// volume is written to. Then the store is restored from before. What the kernel left of its metadata at the old end of the piece is
+// no proof that the peer has what was written since: the sides do not count as equal.
+func TestReplicationOlderThanDisable(t *testing.T) {
+	t.Parallel()
+	onTwoSitesWith(t, sameDrives(2), ownSecret(), func(a, b *stand, _ func(bool)) {
+		ctx, r := a.Context(), marked()["a block volume on a partition"]
+		v, w := a.make("v", r), b.make("v", r)
+		a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+		b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+		time.Sleep(time.Minute)
+		a.must(a.stage(v))
+		a.writeAt("drbd0", "before", 100<<20)
+		a.must(a.unstage(v))
+		older := a.record(v)
+		_, _, err := a.e.ExpandVolume(ctx, v.ID, drivebay.SizeRange{Required: 2 << 30})
+		a.must(err, a.stage(v), a.unstage(v))
+		a.must(a.e.DisableReplication(ctx, replicationOf(v)), a.stage(v))
+		a.writeAt(a.device(v), "after", 500<<20)
+		a.must(a.unstage(v))
+		a.olderRecord(older)
+		time.Sleep(10 * time.Minute)
+		if info, err := a.e.ReplicationInfo(ctx, v.ID); err == nil && info.Status == drivebay.ReplicationHealthy {
+			t.Errorf("its replication is %v: %s", info.Status, info.State)
+		}
+		if is := a.of(v); !is.Condition.Abnormal() {
+			t.Errorf("no fault is known: %+v", is.Replication)
+		}
+	})
+}
+
+// TestReplicationOlderThanMetadata: a store is restored from the moment when a replication was being enabled, before its metadata were
+// written. The volume has been replicated since: it is not staged beside DRBD.
+func TestReplicationOlderThanMetadata(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]drivebay.VolumeRequest{
+		"a partition": marked()["a block volume on a partition"], "linear": marked()["a linear block volume"], "ext4": requests()["ext4 on a partition"],
+	} {
+		var s *stand
+		k := &recordAfter{step: "mark replicated"}
+		onMachine(t, smallDrives(), volume.Options{After: k.after(&s, func() {})}, func(st *stand) {
+			s = st
+			v := s.make("v", r)
+			k.armed.Store(true)
+			s.must(s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, true)))
+			older := *k.is.Load()
+			if older.Volume.Replication == nil || older.Volume.Replicated() {
+				t.Fatalf("the older record: %+v", older.Volume.Replication)
+			}
+			time.Sleep(time.Minute)
+			s.olderRecord(older)
+			time.Sleep(10 * time.Minute)
+			err := s.stage(v)
+			if is := s.of(v); err == nil || !is.Condition.Abnormal() {
+				t.Errorf("%s: staged: %v; %s", name, err, is.Condition.Message())
+			}
+			if err := s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, true)); err == nil {
+				t.Errorf("%s: enabled again with what is on it", name)
+			}
+		})
+	}
+}
+
+// TestReplicationOlderThanCopy: the same on the side that has the copy. The peer was written to since, and is not connected: the old copy
+// is not staged as the volume.
+func TestReplicationOlderThanCopy(t *testing.T) {
+	t.Parallel()
+	var s *stand
+	k := &recordAfter{step: "mark replicated"}
+	onTwoSitesWith(t, sameDrives(2), ownSecret(), func(a, b *stand, network func(bool)) {
+		b.opt.After = k.after(&s, func() {})
+		b.start()
+		s = b
+		ctx, r := a.Context(), marked()["a block volume on a partition"]
+		v, w := a.make("v", r), b.make("v", r)
+		a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+		k.armed.Store(true)
+		b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+		time.Sleep(time.Minute)
+		network(false)
+		time.Sleep(time.Minute)
+		a.must(a.stage(v))
+		a.writeAt("drbd0", "newer", 500<<20)
+		b.olderRecord(*k.is.Load())
+		time.Sleep(10 * time.Minute)
+		if err := b.stage(w); err == nil {
+			t.Errorf("the old copy is staged as the volume, and reads %q", b.readAt(b.device(w), 5, 500<<20))
+		}
+	})
+}
