@@ -306,12 +306,22 @@ func withoutNumbers(s *v1alpha1.VolumeStatus) *v1alpha1.VolumeStatus {
 }
 
 // abandoned reports whether the object of a volume that the engine does not have is to be deleted: an operator
-// has deleted the volume on the node. deleted is true if the daemon has seen that.
+// has deleted the volume on the node, or it was only ever found on a drive that was taken out again. deleted is true if the
+// daemon has seen the deletion.
 func abandoned(o *v1alpha1.Volume, deleted, listed bool) bool {
-	if o.Status.Phase == v1alpha1.VolumeFound && listed && o.Spec.Release == "" { // its drive was taken out again
-		return true
+	switch {
+	case !listed || o.Spec.Release != "":
+		return false
+	case o.Status.Phase == v1alpha1.VolumeFound:
+		return !wasMade(o)
 	}
-	return listed && o.Spec.Release == "" && translate.IsMade(o.Status.Phase) && (deleted || o.Status.CSIStatus == drivebay.CSIRemoving.String())
+	return translate.IsMade(o.Status.Phase) && (deleted || o.Status.CSIStatus == drivebay.CSIRemoving.String())
+}
+
+// wasMade reports whether the object is that of a volume that was made once. It alone has the name and the class of the volume
+// then, which a claim may use. The object of a volume that was only found has neither a class nor a time of creation.
+func wasMade(o *v1alpha1.Volume) bool {
+	return o.Spec.Attempt > 0 || o.Spec.Class != nil || !o.Status.Created.IsZero()
 }
 
 // wants reports whether the engine's volume is to have an object. One that is being made or removed gets its

@@ -320,8 +320,14 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestAbandoned: an object is deleted only after a deletion on the node.
+// TestAbandoned: an object is deleted only after a deletion on the node, or with the drive of a volume that was only ever found. The
+// object of a volume that was made once stays, and is Missing: it has the name and the class of the volume.
 func TestAbandoned(t *testing.T) {
+	found := func(change func(*v1alpha1.Volume)) *v1alpha1.Volume {
+		o := object(0, v1alpha1.VolumeFound, "")
+		change(o)
+		return o
+	}
 	removing := object(1, v1alpha1.VolumeReleasing, "")
 	removing.Status.CSIStatus = "REMOVING"
 	for name, c := range map[string]struct {
@@ -335,9 +341,19 @@ func TestAbandoned(t *testing.T) {
 		"deleted before the restart":  {removing, false, true, true},
 		"requested, not made":         {object(1, "", ""), true, true, false},
 		"the controller waits for it": {released(object(1, v1alpha1.VolumeMade, "")), true, true, false},
+		"only found":                  {found(func(*v1alpha1.Volume) {}), false, true, true},
+		"only found, drives not read": {found(func(*v1alpha1.Volume) {}), false, false, false},
+		"found, was requested":        {object(1, v1alpha1.VolumeFound, ""), false, true, false},
+		"found, was made": {found(func(o *v1alpha1.Volume) {
+			o.Status.Created = metav1.Time{Time: time.Unix(1000, 0)}
+		}), false, true, false},
+		"found, was made on another node": {found(func(o *v1alpha1.Volume) { o.Spec.Class = &v1alpha1.VolumeClass{Drives: "any"} }), false, true, false},
 	} {
 		if got := abandoned(c.o, c.deleted, c.listed); got != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+		if s := answer(c.o, nil, outcome{listed: c.listed}, time.Unix(2000, 0)); c.o.Status.Phase == v1alpha1.VolumeFound && c.listed && s.Phase != v1alpha1.VolumeMissing {
+			t.Errorf("%s: its object would be %s", name, s.Phase)
 		}
 	}
 }
