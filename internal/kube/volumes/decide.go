@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -34,6 +35,8 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 	switch {
 	case v != nil && forgets(o, v): // a deletion waits for the drive, which does not come
 		return callForgetLost
+	case contradicts(o, v): // what is requested of one volume is done to no other: a person decides
+		return callNone
 	case o.Spec.Release == v1alpha1.ReleaseDelete:
 		return callDelete
 	case v != nil && isFound(v):
@@ -45,7 +48,7 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 		return callForget
 	case v == nil && (wasThere(o) || givenUp(o)): // nothing is ever made in the place of a volume that is missing
 		return callNone
-	case o.Spec.Attempt > 0 && (v == nil || isHalfMade(v) || !translate.IsMade(o.Status.Phase)):
+	case o.Spec.Attempt > 0 && (!wasThere(o) || isHalfMade(v)):
 		return callCreate
 	case v != nil && hasTask(o):
 		return callTask
@@ -109,6 +112,9 @@ func contradicts(o *v1alpha1.Volume, v *drivebay.VolumeView) bool {
 	return was != "" && was != is || o.Spec.Mode != "" && v.Mode != drivebay.ModeUnknown && (o.Spec.Mode == v1alpha1.ModeFilesystem) != v.HasFilesystem()
 }
 
+// reasonAnotherInstance is the reason of the finding of a volume that contradicts its object.
+const reasonAnotherInstance = "AnotherInstance"
+
 // remembered returns what the object knows of a volume that was found without its name: the records of the node were
 // lost, and the drives do not have all of it.
 func remembered(o *v1alpha1.Volume, v *drivebay.VolumeView) (was drivebay.Volume, ok bool) {
@@ -163,6 +169,10 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 	case due == callNone, o.Generation != s.ObservedGeneration:
 		s.Error = nil
 	}
+	if contradicts(o, v) && o.Spec.Release == v1alpha1.ReleaseDelete {
+		s.Error = translate.ErrorOf(fmt.Errorf("volume %s: delete: %w: the drives have another volume with this id than the node had before (finding %s): find out which of the two is the volume, and delete the Volume object to accept what is on the drives; then delete the volume again",
+			o.Name, drivebay.ErrRefused, reasonAnotherInstance))
+	}
 	s.ObservedGeneration = o.Generation
 	switch {
 	case v != nil && !isFound(v):
@@ -173,7 +183,7 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 	if contradicts(o, v) { // what the object remembers stays, so that it contradicts tomorrow as well
 		found := s.Location
 		s.Location = *o.Status.Location.DeepCopy()
-		s.Findings = append([]v1alpha1.VolumeFinding{{Severity: drivebay.SeverityDegraded.String(), Reason: "AnotherInstance",
+		s.Findings = append([]v1alpha1.VolumeFinding{{Severity: drivebay.SeverityDegraded.String(), Reason: reasonAnotherInstance,
 			Message: "the drives have another volume with this id than the node had before (" + instanceOf(found) + " on " + strings.Join(found.Drives, ", ") + ", before " + instanceOf(s.Location) +
 				"): its name is not restored. Find out which of the two is the volume, and delete this object to accept what is on the drives."}}, s.Findings...)
 	}
@@ -226,9 +236,9 @@ func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, 
 		return v1alpha1.VolumePending
 	case isHalfMade(v):
 		return v1alpha1.VolumeFailed
-	case o.Spec.Attempt > 0 && !translate.IsMade(o.Status.Phase) && e != nil && final && o.Spec.Release == "": // another volume has the name
+	case o.Spec.Attempt > 0 && !wasThere(o) && e != nil && final && o.Spec.Release == "": // another volume has the name
 		return v1alpha1.VolumeRefused
-	case o.Spec.Attempt > 0 && !translate.IsMade(o.Status.Phase) && e != nil && o.Spec.Release == "": // the engine could not verify it
+	case o.Spec.Attempt > 0 && !wasThere(o) && e != nil && o.Spec.Release == "": // the engine could not verify it
 		return v1alpha1.VolumePending
 	}
 	return v1alpha1.VolumeMade

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -110,6 +111,7 @@ func TestRequested(t *testing.T) {
 		"new, and the daemon was killed after it": {object(1, "", ""), whole, callCreate}, // which is idempotent, and compares
 		"pending":                     {object(1, v1alpha1.VolumePending, "Unavailable"), nil, callCreate},
 		"refused":                     {object(1, v1alpha1.VolumeRefused, "NoSpace"), nil, callCreate}, // wait decides
+		"found, and claimed":          {object(1, v1alpha1.VolumeFound, ""), whole, callNone},
 		"half made":                   {object(1, v1alpha1.VolumeFailed, "Internal"), volume(drivebay.CSIFailed), callCreate},
 		"made":                        {object(1, v1alpha1.VolumeMade, ""), whole, callNone},
 		"mirrored":                    {object(0, "", ""), whole, callNone},
@@ -126,6 +128,48 @@ func TestRequested(t *testing.T) {
 	} {
 		if got := requested(c.o, c.v); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestContradictedObject: nothing that an object requests is done to a volume that is not the one of the object: it is neither named by
+// a creation nor deleted, and a deletion fails with what a person can do. Only its record can be given up.
+func TestContradictedObject(t *testing.T) {
+	another := volume(drivebay.CSICreated)
+	another.Name, another.Mode, another.Location = "", drivebay.ModeFS, drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{"d"}, Partition: "CD-2"}
+	another.Usage = drivebay.VolumeReleasing
+	yes := true
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Volume)
+		want   call
+	}{
+		"nothing":    {func(*v1alpha1.Volume) {}, callNone},
+		"a deletion": {func(o *v1alpha1.Volume) { released(o) }, callNone},
+		"more space": {func(o *v1alpha1.Volume) { larger(o) }, callNone},
+		"a repair":   {func(o *v1alpha1.Volume) { o.Spec.Heal = "1" }, callNone},
+		"a move":     {func(o *v1alpha1.Volume) { o.Spec.MoveBeforeUse = &yes }, callNone},
+		"a release":  {func(o *v1alpha1.Volume) { o.Spec.ReleaseFrom = "d" }, callNone},
+		"a task":     {func(o *v1alpha1.Volume) { o.Spec.Task = &v1alpha1.VolumeTask{Request: "1"} }, callNone},
+		"giving up":  {func(o *v1alpha1.Volume) { adopting("m", o) }, callNone},
+		"forgetting": {func(o *v1alpha1.Volume) { o.Spec.Forget = "d" }, callForgetLost},
+	} {
+		for _, phase := range []v1alpha1.VolumePhase{v1alpha1.VolumeMade, v1alpha1.VolumeFound, v1alpha1.VolumeMissing, v1alpha1.VolumeMoved} {
+			o := object(1, phase, "")
+			o.Generation++
+			o.Spec.Mode, o.Status.Location = v1alpha1.ModeFilesystem, v1alpha1.VolumeLocation{Kind: "PARTITION", Drives: []string{"d"}, Partition: "ab-1"}
+			c.change(o)
+			for range 2 { // the answer does not end the contradiction
+				if got := requested(o, another); got != c.want {
+					t.Errorf("%s, %s: call %d, want %d", name, phase, got, c.want)
+				}
+				o.Status = answer(o, another, outcome{listed: true}, time.Unix(1000, 0))
+				if e := o.Status.Error; o.Spec.Release != "" && (e == nil || e.Code != "Refused" || !strings.Contains(e.Message, "AnotherInstance")) {
+					t.Errorf("%s, %s: answered with %+v", name, phase, e)
+				}
+				if o.Status.Phase != v1alpha1.VolumeMade || o.Status.Findings[0].Reason != "AnotherInstance" {
+					t.Errorf("%s, %s: the phase becomes %s, with %+v", name, phase, o.Status.Phase, o.Status.Findings)
+				}
+			}
 		}
 	}
 }
