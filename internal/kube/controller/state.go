@@ -47,18 +47,20 @@ func (s volumeState) create(r drivebay.VolumeRequest, asked int64) (step, error)
 	o := s.object
 	allowed := len(r.Nodes) == 0 || slices.Contains(r.Nodes, o.Spec.Node)
 	switch {
+	case s.Released && s.Answered() && s.Final(): // no later request may delete what the claim is to have
+		return stepTakeBack, s.err
 	case s.Released && !s.Made() && !allowed: // by this call: see creation.change
 		return stepWait, nil
 	case s.Released:
 		return stepFail, s.errorf(drivebay.ErrPending, "it is being deleted")
 	case s.refused():
 		return stepReplace, s.err
+	case translate.WasThere(s.Phase) && o.Status.Phase != v1alpha1.VolumeMade: // it may have data: it is neither made again nor taken back
+		return stepFail, s.errorf(drivebay.ErrUnavailable, "it is %s on node %s", o.Status.Phase, o.Spec.Node)
 	case !s.Made() && !allowed: // CreateVolume has never returned it: its node takes it back
 		return stepRequest, nil
 	case !s.Made() && !same(translate.SpecOf(r, ""), o.Spec):
 		return stepFail, s.errorf(drivebay.ErrExists, "another volume of this name is being made on node %s", o.Spec.Node)
-	case s.Made() && o.Status.Phase != v1alpha1.VolumeMade:
-		return stepFail, s.errorf(drivebay.ErrUnavailable, "it is %s on node %s", o.Status.Phase, o.Spec.Node)
 	case s.Made():
 		if err := translate.View(o).Fits(r); err != nil {
 			return stepFail, err

@@ -67,12 +67,29 @@ func TestCreate(t *testing.T) {
 		"failed before":                {at(v1alpha1.VolumeFailed, "Internal"), requested(), 0, stepRequest, nil},
 		"pending elsewhere":            {at(v1alpha1.VolumePending, "Unavailable"), requested("m"), 0, stepRequest, nil},
 		"taken back elsewhere":         {at(v1alpha1.VolumePending, "", release, unanswered), requested("m"), 0, stepWait, nil},
+		"missing elsewhere":            {at(v1alpha1.VolumeMissing, ""), requested("m"), 0, stepFail, drivebay.ErrUnavailable},
+		"found":                        {at(v1alpha1.VolumeFound, ""), requested(), 0, stepFail, drivebay.ErrUnavailable},
+		"found elsewhere":              {at(v1alpha1.VolumeFound, ""), requested("m"), 0, stepFail, drivebay.ErrUnavailable},
+		"moved elsewhere":              {at(v1alpha1.VolumeMoved, ""), requested("m"), 0, stepFail, drivebay.ErrUnavailable},
+		"its deletion was refused":     {at(v1alpha1.VolumeFound, "Refused", release), requested("m"), 0, stepTakeBack, drivebay.ErrRefused},
+		"its deletion is refused now":  {at(v1alpha1.VolumeMade, "Refused", release), requested("m"), 2, stepTakeBack, drivebay.ErrRefused},
+		"its deletion is tried again":  {at(v1alpha1.VolumeReleasing, "Unavailable", release), requested(), 2, stepFail, drivebay.ErrPending},
 		"being deleted":                {at(v1alpha1.VolumeReleasing, "", release), requested(), 0, stepFail, drivebay.ErrPending},
 		"the node resumes it":          {at(v1alpha1.VolumePending, ""), requested(), 0, stepWait, nil},
 	} {
 		if got, err := c.s.create(c.r, c.asked); got != c.want || c.err != nil && !errors.Is(err, c.err) || c.want == stepFail && err == nil {
 			t.Errorf("%s: %d, %v", name, got, err)
 		}
+	}
+}
+
+// TestCreationTakesItsReleaseBack: the release that a creation takes back is the one that it has requested.
+func TestCreationTakesItsReleaseBack(t *testing.T) {
+	o := at(v1alpha1.VolumePending, "").object
+	k := &creation{request: requested("m")}
+	asks, takesBack := k.change(o), k.takeBack(o)
+	if value, is := takesBack["release"]; asks["release"] != v1alpha1.ReleaseDelete || !is || value != nil {
+		t.Errorf("%v, %v", asks, takesBack)
 	}
 }
 

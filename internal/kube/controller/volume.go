@@ -175,7 +175,8 @@ func (k *creation) change(o *v1alpha1.Volume) map[string]any {
 	return map[string]any{}
 }
 
-func (k *creation) takeBack(*v1alpha1.Volume) map[string]any { return nil } // create has no such step
+// takeBack removes a deletion that the node has refused: it would be tried again with the next change of the spec.
+func (k *creation) takeBack(*v1alpha1.Volume) map[string]any { return map[string]any{"release": nil} }
 
 // replacing lets another node be asked if this one has no room. Any other refusal is the answer, unless it is
 // older than the call.

@@ -66,7 +66,7 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 
 // wasThere reports whether the node has had the volume, or has found it.
 func wasThere(o *v1alpha1.Volume) bool {
-	return translate.IsMade(o.Status.Phase) || o.Status.Phase == v1alpha1.VolumeFound || o.Status.Phase == v1alpha1.VolumeMoved
+	return translate.WasThere(o.Status.Phase)
 }
 
 // movesFirst reports whether spec.moveBeforeUse requests something else of a volume than what counts on its node. It
@@ -215,7 +215,7 @@ func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, 
 		return v1alpha1.VolumeReleased
 	case v == nil && givenUp(o) && out.listed && o.Spec.Release == "":
 		return v1alpha1.VolumeMoved
-	case v != nil && isFound(v) && o.Spec.Release == "":
+	case v != nil && isFound(v) && (o.Spec.Release == "" || final): // the engine refuses to delete it
 		return v1alpha1.VolumeFound
 	case v == nil && o.Spec.Release == v1alpha1.ReleaseDelete && o.Status.Phase == v1alpha1.VolumeReleased:
 		return v1alpha1.VolumeReleased

@@ -199,6 +199,8 @@ func TestAdopt(t *testing.T) {
 		"found":                        {object(0, "", ""), found, callNone, v1alpha1.VolumeFound},
 		"found, was made here":         {object(1, v1alpha1.VolumeMade, ""), found, callNone, v1alpha1.VolumeFound},
 		"found, and requested":         {object(1, "", ""), found, callNone, v1alpha1.VolumeFound},
+		"found, and to be released":    {released(object(0, v1alpha1.VolumeFound, "")), found, callDelete, v1alpha1.VolumeReleasing},
+		"found, its release refused":   {released(object(0, v1alpha1.VolumeFound, "Refused")), found, callDelete, v1alpha1.VolumeFound},
 		"to be adopted":                {adopting("n", object(0, v1alpha1.VolumeFound, "")), found, callAdopt, v1alpha1.VolumeFound},
 		"adopted":                      {adopting("n", object(0, v1alpha1.VolumeFound, "")), whole, callNone, v1alpha1.VolumeMade},
 		"found, and pulled":            {object(1, v1alpha1.VolumeFound, ""), nil, callNone, v1alpha1.VolumeMissing},

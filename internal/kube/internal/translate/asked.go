@@ -39,3 +39,8 @@ func IsMade(p v1alpha1.VolumePhase) bool {
 	}
 	return false
 }
+
+// WasThere reports whether the node has had what is in a phase, or has found it: it may have data.
+func WasThere(p v1alpha1.VolumePhase) bool {
+	return IsMade(p) || p == v1alpha1.VolumeFound || p == v1alpha1.VolumeMoved
+}
