@@ -67,6 +67,13 @@ func (s *nodes) down(name string) string {
 	return n.down(name, s.now())
 }
 
+// gone reports whether a node has no Lease: a person deletes that of a node that is gone for good.
+func (s *nodes) gone(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.synced && s.byName[name] == nil
+}
+
 // replicate reports whether a node can replicate volumes.
 func (s *nodes) replicate() bool {
 	s.mu.Lock()

@@ -76,6 +76,13 @@ func (s *store[P]) lostAt(id string) time.Time {
 	return s.lost[id].at
 }
 
+// lostOn returns the node of an object that was deleted and may come back; "": it is not known to have been.
+func (s *store[P]) lostOn(id string) (node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost[id].node
+}
+
 // lostSilent returns why a volume or snapshot may exist whose object was deleted, "" if none may.
 func (s *store[P]) lostSilent(silentOn func(node string, since time.Time) string) string {
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,18 +150,18 @@ func sourceOf[P wanted](ctx context.Context, m *requests[P], id string) (none P,
 	return o, nil
 }
 
-// without requests the volume from a node. If a person has deleted an object that its node had not refused, that node
-// may be making the volume: it is asked again, and no other.
+// without requests the volume from a node. If a person has deleted an object that its node had not refused, in this call or
+// before it, that node may be making the volume: it is asked again, and no other.
 func (k *creation) without(ctx context.Context, id string, seen *v1alpha1.Volume) (*v1alpha1.Volume, error) {
-	node, err := k.node(ctx)
+	node := k.c.objects.lostOn(id)
 	if seen != nil && seen.Status.Phase != v1alpha1.VolumeReleased {
-		node, err = seen.Spec.Node, nil
+		node = seen.Spec.Node
 	}
-	if err != nil {
-		if k.last != nil {
-			return nil, k.last // what a node says is more exact than what it has reported before
+	if node == "" || k.c.nodes.gone(node) {
+		var err error
+		if node, err = k.node(ctx); err != nil {
+			return nil, cmp.Or(k.last, err) // what a node says is more exact than what it has reported before
 		}
-		return nil, err
 	}
 	o := &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: id, Labels: client.Labels(node)}, Spec: translate.SpecOf(k.request, node)}
 	o.Spec.Attempt = 1

@@ -1,0 +1,96 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/client"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/rest"
+)
+
+// emptyAPI is an API server that has no objects and keeps those that are made.
+type emptyAPI struct{ made []*v1alpha1.Volume }
+
+func (a *emptyAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	code, text := http.StatusNotFound, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+	if r.Method == http.MethodPost {
+		o := &v1alpha1.Volume{}
+		if err := json.NewDecoder(r.Body).Decode(o); err != nil {
+			return nil, err
+		}
+		o.UID, o.ResourceVersion, o.Generation = "made", "100", 1
+		a.made = append(a.made, o)
+		code, text = http.StatusCreated, nil
+		text, _ = json.Marshal(o)
+	}
+	return &http.Response{StatusCode: code, Status: fmt.Sprint(code), Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(string(text))), Request: r}, nil
+}
+
+// leadingOver returns a controller that leads a cluster whose node n is down and whose node m has room.
+func leadingOver(t *testing.T) (*Controller, *emptyAPI) {
+	t.Helper()
+	api := &emptyAPI{}
+	config, err := client.New(&rest.Config{Host: "http://api", Transport: api})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{Log: slog.New(slog.DiscardHandler), Objects: client.NewVolumes(config), Snapshots: client.NewSnapshots(config)})
+	_ = c.objects.Replace(nil, "")
+	_ = c.objects.snapshots.Replace(nil, "")
+	now := time.Now()
+	_ = c.nodes.Replace([]any{roomy("n", now.Add(-time.Hour)), roomy("m", now)}, "")
+	_ = c.nodes.Update(roomy("m", now.Add(time.Second)))
+	c.objects.nodesChanged(c.nodes.look())
+	c.Lead()
+	return c, api
+}
+
+// roomy is the Lease of a node with room.
+func roomy(node string, renewed time.Time) *coordinationv1.Lease {
+	l := lease(node, renewed)
+	l.Annotations["drivebay.io/report"] = `{"mirrored":true,"whole":true,"smallest":{"ext4":1,"":1},"room":{"any/partition":{"available":100000000000,"largest":100000000000}}}`
+	return l
+}
+
+// TestVolumeIsMadeOnce: while the node of a deleted object may be making its volume, no other node is asked for the volume, also not
+// by a later call. A node that is gone for good is not asked.
+func TestVolumeIsMadeOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		phase v1alpha1.VolumePhase
+		gone  bool
+		want  string
+	}{
+		"being made":           {"", false, "n"},
+		"made":                 {v1alpha1.VolumeMade, false, "n"},
+		"refused":              {v1alpha1.VolumeRefused, false, "m"},
+		"nothing is left":      {v1alpha1.VolumeReleased, false, "m"},
+		"the node never comes": {v1alpha1.VolumeMade, true, "m"},
+	} {
+		k, api := leadingOver(t)
+		o := numbered(1, 5, "n")
+		o.Generation, o.Status.ObservedGeneration, o.Status.Phase = 1, 1, c.phase
+		k.objects.put(o)
+		_ = k.objects.Delete(o) // by a person, before the call
+		if c.gone {
+			_ = k.nodes.Delete(lease("n", time.Now()))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // no node answers
+		r := requested()
+		r.Name = "1"
+		_, err := k.CreateVolume(ctx, r)
+		cancel()
+		if err == nil || len(api.made) != 1 || api.made[0].Spec.Node != c.want {
+			t.Errorf("%s: %d requests, want one of node %s: %v", name, len(api.made), c.want, err)
+		}
+	}
+}
