@@ -85,6 +85,8 @@ const (
 	// gatherTime is how long changes of a volume are gathered before they are written: a volume that is staged is
 	// published a moment later.
 	gatherTime = 500 * time.Millisecond
+	// foreignTime is the time between two looks at whether another node still has the object of a volume.
+	foreignTime = 30 * time.Second
 	// apiRetry is how long a failed request to the API server waits for its repetition.
 	apiRetry = 2 * time.Second
 )
@@ -101,7 +103,7 @@ type memory[P wanted] struct {
 	sent, got P
 	task      outcome // of the last task
 	deleted   bool    // the engine had the volume in removal, and then no more
-	foreign   string  // the node that has the object; reported once
+	foreign   string  // the other node that had the object at the last look; reported once
 }
 
 // start starts the workers.
@@ -176,7 +178,7 @@ func (p *part[P, V]) reconcile(ctx context.Context, id string) (after time.Durat
 		}
 		return 0, nil
 	case !is:
-		return 0, p.show(ctx, id, v)
+		return p.show(ctx, id, v)
 	case p.asked(o).Node != p.opt.Name: // its label is wrong
 		return 0, nil
 	case v == none && p.abandoned(o, p.memoryOf(id).deleted, listed):
@@ -257,44 +259,52 @@ func (p *part[P, V]) call(ctx context.Context, o P, do call) (after time.Duratio
 	return 0, nil
 }
 
-// show makes the object of something that has none.
-func (p *part[P, V]) show(ctx context.Context, id string, v V) error {
+// show makes the object of something that has none. after is when to look again.
+func (p *part[P, V]) show(ctx context.Context, id string, v V) (after time.Duration, err error) {
 	made, err := p.api.Create(ctx, p.mirror(v), client.NodeOwner)
 	if apierrors.IsAlreadyExists(err) {
 		return p.conflict(ctx, id)
 	}
 	if err != nil {
-		return fmt.Errorf("make: %w", err)
+		return 0, fmt.Errorf("make: %w", err)
 	}
-	p.objects.Put(made)
-	return nil
+	p.shows(id, made)
+	return 0, nil
 }
 
-// conflict finds out why something has an object that the node does not see.
-func (p *part[P, V]) conflict(ctx context.Context, id string) error {
+// shows keeps an object of this node: no other node has it any more.
+func (p *part[P, V]) shows(id string, o P) {
+	p.remember(id, func(m *memory[P]) { m.foreign = "" })
+	p.objects.Put(o)
+}
+
+// conflict finds out why something has an object that the node does not see. That of another node may be deleted at any time,
+// of which this node hears nothing: it looks again.
+func (p *part[P, V]) conflict(ctx context.Context, id string) (after time.Duration, err error) {
 	o, err := p.api.Get(ctx, id)
 	switch {
 	case apierrors.IsNotFound(err):
+		p.remember(id, func(m *memory[P]) { m.foreign = "" })
 		p.queue.Add(id)
-		return nil
+		return 0, nil
 	case err != nil:
-		return fmt.Errorf("read: %w", err)
+		return 0, fmt.Errorf("read: %w", err)
 	}
 	node := p.asked(o).Node
 	if node == p.opt.Name { // it was made a moment ago, or lost its label
 		if labels := client.Labels(node); o.GetLabels()[client.NodeLabel] != labels[client.NodeLabel] {
 			if o, err = p.api.Apply(ctx, p.label(metav1.ObjectMeta{Name: id, UID: o.GetUID(), Labels: labels}), client.NodeOwner); err != nil {
-				return fmt.Errorf("label: %w", err)
+				return 0, fmt.Errorf("label: %w", err)
 			}
 		}
-		p.objects.Put(o)
-		return nil
+		p.shows(id, o)
+		return 0, nil
 	}
 	if p.memoryOf(id).foreign != node {
 		p.remember(id, func(m *memory[P]) { m.foreign = node })
 		p.opt.Log.Error("a volume or snapshot of this node has the object of another node, and is not shown in the cluster: find out which of the two is in use, and set spec.adopt of the object to this node if its drives are here", "op", "kube", "volume", id, "node", node)
 	}
-	return nil
+	return foreignTime, nil
 }
 
 // remove deletes the object of something that is gone.

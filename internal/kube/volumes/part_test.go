@@ -1,0 +1,167 @@
+package volumes
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/client"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// listing is an engine that has volumes and is asked for nothing.
+type listing struct {
+	Engine
+	mu      sync.Mutex
+	set     *drivebay.VolumeSet
+	changed chan struct{}
+}
+
+func (e *listing) Listed() error { return nil }
+func (e *listing) Volumes() *drivebay.VolumeSet {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.set
+}
+
+func (e *listing) WaitVolumes(ctx context.Context, after uint64) (*drivebay.VolumeSet, error) {
+	for {
+		e.mu.Lock()
+		set, changed := e.set, e.changed
+		e.mu.Unlock()
+		if set.Seq != after {
+			return set, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// put sets the volumes, and those that are found.
+func (e *listing) put(volumes []*drivebay.VolumeView, found ...drivebay.FoundVolume) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.set = &drivebay.VolumeSet{Seq: e.set.Seq + 1, Volumes: volumes, Found: found}
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+// memoryAPI is an API server in memory. It counts the requests that write.
+type memoryAPI struct {
+	mu      sync.Mutex
+	foreign *v1alpha1.Volume // the object of another node that each name has; nil: none
+	refusal error            // the answer to each write; nil: it is done
+	writes  []string
+}
+
+func (a *memoryAPI) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.writes)
+}
+
+func (a *memoryAPI) set(foreign *v1alpha1.Volume, refusal error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.foreign, a.refusal = foreign, refusal
+}
+
+var volumesOfAPI = schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "volumes"}
+
+func (a *memoryAPI) write(what string, o *v1alpha1.Volume) (*v1alpha1.Volume, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.writes = append(a.writes, what)
+	if a.refusal != nil {
+		return nil, a.refusal
+	}
+	if what == "create" && a.foreign != nil {
+		return nil, apierrors.NewAlreadyExists(volumesOfAPI, o.Name)
+	}
+	o = o.DeepCopy()
+	o.UID, o.ResourceVersion, o.Generation, o.Spec.Node = "u", strconv.Itoa(len(a.writes)), 1, "n"
+	return o, nil
+}
+
+func (a *memoryAPI) Get(_ context.Context, name string) (*v1alpha1.Volume, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.foreign == nil {
+		return nil, apierrors.NewNotFound(volumesOfAPI, name)
+	}
+	return a.foreign, nil
+}
+
+func (a *memoryAPI) Create(_ context.Context, o *v1alpha1.Volume, _ string) (*v1alpha1.Volume, error) {
+	return a.write("create", o)
+}
+
+func (a *memoryAPI) Apply(_ context.Context, o *v1alpha1.Volume, _ string) (*v1alpha1.Volume, error) {
+	return a.write("label", o)
+}
+
+func (a *memoryAPI) ApplyStatus(_ context.Context, o *v1alpha1.Volume, _ string) (*v1alpha1.Volume, error) {
+	return a.write("status", o)
+}
+
+func (a *memoryAPI) Delete(_ context.Context, name string, _ types.UID) error {
+	_, err := a.write("delete", &v1alpha1.Volume{})
+	return err
+}
+
+// working returns a node that shows the volumes of an engine to an API server in memory, in a bubble of package synctest.
+func working(t *testing.T, log *slog.Logger) (*Node, *listing, *memoryAPI) {
+	t.Helper()
+	e, api := &listing{set: &drivebay.VolumeSet{Seq: 1}, changed: make(chan struct{})}, &memoryAPI{}
+	n := New(Options{Name: "n", Engine: e, Log: log})
+	n.volumes.api = api
+	_ = n.volumes.objects.(*client.Cache[v1alpha1.Volume, *v1alpha1.Volume]).Replace(nil, "")
+	_ = n.snapshots.objects.(*client.Cache[v1alpha1.Snapshot, *v1alpha1.Snapshot]).Replace(nil, "")
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { n.followEngine(ctx) })
+	n.volumes.start(ctx, &all)
+	t.Cleanup(func() {
+		cancel()
+		n.volumes.queue.ShutDown()
+		n.snapshots.queue.ShutDown()
+		all.Wait()
+	})
+	return n, e, api
+}
+
+// TestObjectOfAnotherNode: a volume whose name has the object of another node is shown once that object is deleted.
+func TestObjectOfAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, e, api := working(t, slog.New(slog.DiscardHandler))
+		other := object(1, v1alpha1.VolumeMissing, "")
+		other.Spec.Node = "m"
+		api.set(other, nil)
+		v := volume(drivebay.CSICreated)
+		e.put([]*drivebay.VolumeView{v})
+		time.Sleep(10 * time.Minute)
+		if _, shown := n.volumes.objects.Get(v.ID); shown || !n.mirrored() {
+			t.Errorf("while the other node has the object: shown %v, all that can be shown is shown %v", shown, n.mirrored())
+		}
+		api.set(nil, nil) // a person deletes it, as its finding says
+		time.Sleep(foreignTime + time.Second)
+		if _, shown := n.volumes.objects.Get(v.ID); !shown || !n.mirrored() {
+			t.Errorf("after that object was deleted: shown %v, all is shown %v", shown, n.mirrored())
+		}
+		n.volumes.objects.Drop(v.ID) // a person deletes this one
+		if n.mirrored() {
+			t.Error("a volume without an object counts as shown, because another node had an object for it once")
+		}
+	})
+}
