@@ -8,14 +8,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/api/v1alpha1"
 	"github.com/drivebay/drivebay/csi"
 	"github.com/drivebay/drivebay/internal/kube/client"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -119,4 +123,22 @@ func TestObjectDeletedNodeDown(t *testing.T) {
 	_ = c.objects.Delete(numbered(3, 8, "n"))
 	_ = c.nodes.Delete(down)
 	expect("the node is gone for good", codes.NotFound, codes.OK)
+}
+
+// TestMissingSnapshotIsNotReady: a snapshot that its node does not find is not ready to use, also if an older daemon has written its
+// status.
+func TestMissingSnapshotIsNotReady(t *testing.T) {
+	c, call := leading(t)
+	_ = c.nodes.Replace([]any{lease("n", time.Now())}, "")
+	_ = c.nodes.Update(lease("n", time.Now().Add(time.Second)))
+	id := drivebay.SnapshotID("s")
+	for i, p := range []v1alpha1.VolumePhase{v1alpha1.VolumeMade, v1alpha1.VolumeMissing} {
+		_ = c.objects.snapshots.Update(&v1alpha1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: id, UID: "u", ResourceVersion: strconv.Itoa(5 + i)},
+			Spec: v1alpha1.SnapshotSpec{Node: "n", Name: "s", Volume: drivebay.VolumeID("v")}, Status: v1alpha1.SnapshotStatus{Phase: p, Capacity: gib}})
+		text, code := call("ListSnapshots", `{"snapshotId":"`+id+`"}`)
+		ready := strings.Contains(strings.ReplaceAll(text, " ", ""), `"readyToUse":true`)
+		if code != codes.OK || ready != (p == v1alpha1.VolumeMade) {
+			t.Errorf("%s: ready %v: %v %s", p, ready, code, text)
+		}
+	}
 }

@@ -37,6 +37,13 @@ func answerSnapshot(o *v1alpha1.Snapshot, v *drivebay.VolumeSnapshot, out outcom
 		translate.ObserveSnapshot(&s, v)
 	}
 	s.Phase = snapshotPhase(o, v, s.Error, out)
+	switch {
+	case v != nil || !translate.IsMade(s.Phase): // ObserveSnapshot has said whether its drive is there
+	case out.listed:
+		s.Unavailable = "node " + o.Spec.Node + " does not find the snapshot: its drive was taken out, or its record was deleted"
+	default:
+		s.Unavailable = "node " + o.Spec.Node + " has no record of the snapshot, and has not read all of its drives"
+	}
 	setReady(&s.Conditions, s.Phase, s.Error, o.Generation, now)
 	return s
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/internal/translate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -21,7 +22,8 @@ func snapshot(attempt int64, phase v1alpha1.VolumePhase, code, release string) *
 	return o
 }
 
-// TestSnapshot: which call the object of a snapshot requests, and its phase afterwards.
+// TestSnapshot: which call the object of a snapshot requests, and its phase afterwards. A made snapshot that the node does not find is
+// unavailable.
 func TestSnapshot(t *testing.T) {
 	const release = v1alpha1.ReleaseDelete
 	now := time.Unix(1000, 0)
@@ -55,6 +57,9 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("%s: call %d, want %d", name, got, c.want)
 		}
 		s := answerSnapshot(c.o, c.v, c.out, now)
+		if (s.Unavailable != "") != (c.v == nil && translate.IsMade(s.Phase)) {
+			t.Errorf("%s: phase %s, found %v, unavailable %q", name, s.Phase, c.v != nil, s.Unavailable)
+		}
 		if s.Phase != c.phase || s.ObservedGeneration != c.o.Generation || (s.Error != nil) != (c.out.err != nil) || c.v != nil && s.Capacity != gib {
 			t.Errorf("%s: %+v", name, s)
 		}

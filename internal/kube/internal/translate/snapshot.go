@@ -29,5 +29,8 @@ func SnapshotView(o *v1alpha1.Snapshot) drivebay.VolumeSnapshot {
 	if s.Encrypted {
 		v.LUKSUUID = encrypted
 	}
+	if v.Unavailable == "" && s.Phase == v1alpha1.VolumeMissing { // the status may be that of an older daemon, which gives no reason
+		v.Unavailable = "it is " + string(s.Phase) + " on node " + o.Spec.Node
+	}
 	return v
 }
