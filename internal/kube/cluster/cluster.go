@@ -38,8 +38,9 @@ type Cluster struct {
 	wake          chan struct{}
 
 	mu       sync.Mutex
-	down     map[string]string // why nodes are down
+	down     map[string]string // why nodes are down whose Lease has ended
 	leased   map[string]bool   // the nodes that have a Lease; nil: not known
+	silent   map[string]string // why nodes count as down in what is shown
 	noLeases error             // whether nodes are down is not known
 	heard    time.Time         // when the API server has last shown the objects
 	away     error             // why it does not answer; nil: it does
@@ -147,6 +148,33 @@ func downNodes(leases []coordinationv1.Lease, now time.Time) (out map[string]str
 	return out, leased
 }
 
+// silentNodes returns why nodes count as down: their Lease has ended, or they have objects and no Lease says that their daemon
+// runs. leased is nil if the Leases are not known.
+func silentNodes(down map[string]string, leased, nodes map[string]bool) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, down)
+	for node := range nodes {
+		if leased != nil && !leased[node] {
+			out[node] = fmt.Sprintf("node %s: no Lease says that its daemon runs", node)
+		}
+	}
+	return out
+}
+
+// nodesOf returns the nodes that objects are of.
+func nodesOf(drives []*v1alpha1.Drive, volumes []*v1alpha1.Volume) map[string]bool {
+	out := map[string]bool{}
+	for _, o := range drives {
+		if o.Status.Node != "" { // the node has written it
+			out[o.Status.Node] = true
+		}
+	}
+	for _, o := range volumes {
+		out[o.Spec.Node] = true
+	}
+	return out
+}
+
 // publish makes the snapshot and the set from the objects.
 func (c *Cluster) publish() {
 	var drives []*v1alpha1.Drive
@@ -171,7 +199,8 @@ func (c *Cluster) publish() {
 	}
 	seq, now := c.snapshot.Seq+1, time.Now()
 	c.machines = machinesOf(drives)
-	c.snapshot, c.set = snapshotOf(c.name, drives, c.down, now), volumesOf(volumes, c.down, now)
+	c.silent = silentNodes(c.down, c.leased, nodesOf(drives, volumes))
+	c.snapshot, c.set = snapshotOf(c.name, drives, c.silent, now), volumesOf(volumes, c.silent, now)
 	if c.noLeases != nil && c.away == nil {
 		c.snapshot.Problems = append(c.snapshot.Problems, "whether the nodes report is not known: "+c.noLeases.Error())
 	}
@@ -269,18 +298,11 @@ func (c *Cluster) Heard() (at time.Time, why string, refused bool) {
 	return c.heard, err.Error(), refuses(err)
 }
 
-// Down returns why nodes are down, by their names. A node without a Lease may be: nothing says that its daemon runs.
+// Down returns why nodes are down, by their names.
 func (c *Cluster) Down() map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := map[string]string{}
-	maps.Copy(out, c.down)
-	for i := range c.snapshot.Drives {
-		if node := c.snapshot.Drives[i].Node; c.leased != nil && !c.leased[node] {
-			out[node] = fmt.Sprintf("node %s: no Lease says that its daemon runs", node)
-		}
-	}
-	return out
+	return maps.Clone(c.silent)
 }
 
 // Machines returns which machine each node is, by the names of the nodes.

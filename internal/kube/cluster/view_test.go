@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
@@ -126,12 +127,31 @@ func TestDownNodes(t *testing.T) {
 	if len(down) != 1 || !strings.Contains(down["n2"], "has not reported for 2 min") || len(leased) != 2 {
 		t.Errorf("%v, %v", down, leased)
 	}
-	c := &Cluster{snapshot: &drivebay.Snapshot{Drives: []drivebay.Drive{{Node: "n1"}, {Node: "n3"}}}, down: down, leased: leased}
-	if all := c.Down(); len(all) != 2 || !strings.Contains(all["n3"], "no Lease") {
-		t.Errorf("with the nodes that have no Lease: %v", all)
-	}
-	if c.leased = nil; len(c.Down()) != 1 {
-		t.Errorf("the Leases are not known: %v", c.Down())
+}
+
+// TestNodeWithoutLease: a node that has objects and no Lease counts as down in the lists of drives and volumes and on the page, unless
+// the Leases are not known.
+func TestNodeWithoutLease(t *testing.T) {
+	listed := func(o *v1alpha1.Drive) *v1alpha1.Drive { o.ResourceVersion = "1"; return o }
+	for _, known := range []bool{true, false} {
+		c, err := New(Options{}, "prod", &rest.Config{Host: "http://api"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.driveObjects.Replace([]any{listed(object("naa-1", "n1", nil)), listed(object("naa-2", "n2", nil))}, "5")
+		_ = c.volumeObjects.Replace([]any{&v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: drivebay.VolumeID("a"), ResourceVersion: "1"}, Spec: v1alpha1.VolumeSpec{Node: "n3", Name: "a"},
+			Status: v1alpha1.VolumeStatus{Phase: v1alpha1.VolumeMade, OperationalStatus: "OPERATIVE"}}}, "5")
+		if known {
+			c.leased = map[string]bool{"n1": true}
+		}
+		c.publish()
+		down, s, v := c.Down(), c.Snapshot(), c.Volumes().Volumes[0]
+		if len(down) != map[bool]int{true: 2}[known] || known != strings.Contains(down["n3"], "no Lease") {
+			t.Errorf("Leases known %v: down: %v", known, down)
+		}
+		if s.Complete == known || (len(s.Problems) == 1) != known || v.Condition.Abnormal() != known {
+			t.Errorf("Leases known %v: drives complete %v, problems %q; volume %v", known, s.Complete, s.Problems, v.Condition.Message())
+		}
 	}
 }
 
