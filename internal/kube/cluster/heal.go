@@ -95,7 +95,7 @@ func healed(o *v1alpha1.Volume, w wished) (r drivebay.HealReport, ended bool, er
 		r.Steps = append(r.Steps, drivebay.HealStep{Repair: s.Repair, Why: s.Why, Done: s.Done, Failed: s.Failed})
 	}
 	r.Remaining = translate.View(o).Condition
-	if c.Status == metav1.ConditionFalse && len(r.Steps) == 0 && len(r.Remaining) == 0 { // refused
+	if c.Status == metav1.ConditionFalse && !translate.IsHealResult(c.Reason) { // whatever was abnormal before still is
 		return r, true, translate.Error(&v1alpha1.VolumeError{Code: c.Reason, Message: c.Message})
 	}
 	return r, true, nil

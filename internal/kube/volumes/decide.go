@@ -254,14 +254,14 @@ func setHealed(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, out outcome, now ti
 	if out.did != callHeal {
 		return
 	}
-	c := metav1.Condition{Type: v1alpha1.VolumeHealed, Status: metav1.ConditionTrue, Reason: "NothingToRepair", ObservedGeneration: o.Generation, LastTransitionTime: metav1.Time{Time: now}}
+	c := metav1.Condition{Type: v1alpha1.VolumeHealed, Status: metav1.ConditionTrue, Reason: translate.HealNothing, ObservedGeneration: o.Generation, LastTransitionTime: metav1.Time{Time: now}}
 	e := translate.ErrorOf(out.err)
 	if e == nil || !translate.Transient(e) {
 		s.Healing = translate.Healing(o.Spec.Heal, &out.healed)
 	}
 	for _, step := range out.healed.Steps {
-		if c.Reason = "Repaired"; step.Failed != "" {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, "NotRepaired", drivebay.PlainText(step.Repair+": "+step.Failed, 1024)
+		if c.Reason = translate.HealRepaired; step.Failed != "" {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, translate.HealFailed, drivebay.PlainText(step.Repair+": "+step.Failed, 1024)
 			break
 		}
 	}
@@ -269,7 +269,7 @@ func setHealed(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, out outcome, now ti
 	case e != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, e.Code, e.Message
 	case len(left) > 0 && c.Status == metav1.ConditionTrue:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "Abnormal", drivebay.PlainText(left[0].Reason+": "+left[0].Message, 1024)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, translate.HealAbnormal, drivebay.PlainText(left[0].Reason+": "+left[0].Message, 1024)
 	}
 	meta.SetStatusCondition(&s.Conditions, c)
 }

@@ -51,6 +51,23 @@ func findingsOf(c drivebay.Condition) []v1alpha1.VolumeFinding {
 	return out
 }
 
+// The reasons of the condition Healed for the result of a repair. An error of the node has its code as the reason.
+const (
+	HealNothing  = "NothingToRepair"
+	HealRepaired = "Repaired"
+	HealFailed   = "NotRepaired" // a repair was tried and failed
+	HealAbnormal = "Abnormal"    // something is left that no repair ends
+)
+
+// IsHealResult reports whether a reason of the condition Healed is that of a result: the repair was not refused.
+func IsHealResult(reason string) bool {
+	switch reason {
+	case HealNothing, HealRepaired, HealFailed, HealAbnormal:
+		return true
+	}
+	return false
+}
+
 // Healing returns the result of a repair as it is in a status.
 func Healing(request string, r *drivebay.HealReport) *v1alpha1.VolumeHealing {
 	const most, length = 16, 512
