@@ -113,6 +113,42 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
+// TestFollow: a call sees the last version of an object that is deleted while it waits, and the next change of it. Nothing that is
+// kept for calls outlives them.
+func TestFollow(t *testing.T) {
+	s := listedObjects(func(string) string { return "" })
+	_ = s.Replace(nil, "")
+	changed := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	for i := range 5000 {
+		id := drivebay.VolumeID(strconv.Itoa(i))
+		end, other := s.follow(id), s.follow(id)
+		_, before := s.get(id)
+		o := numbered(i, 10*i+1, "n")
+		s.put(o)
+		other()
+		_, deletes := s.get(id)
+		gone := numbered(i, 10*i+2, "n")
+		gone.Status.Phase = v1alpha1.VolumeReleased
+		_ = s.Delete(gone)
+		_, after := s.get(id)
+		if !changed(before) || !changed(deletes) || changed(after) || s.final(o) != gone {
+			t.Fatalf("volume %d: making seen %v, deletion seen %v, another change %v, last version %v", i, changed(before), changed(deletes), changed(after), s.final(o))
+		}
+		end()
+		s.get(id)
+	}
+	if s.volumes(); len(s.byID)+len(s.waiting)+len(s.lost) != 0 {
+		t.Errorf("%d objects, %d that calls wait for, and %d lost ones are left", len(s.byID), len(s.waiting), len(s.lost))
+	}
+}
+
 func lease(node string, renewed time.Time) *coordinationv1.Lease {
 	seconds := int32(40)
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "drivebay-node-" + node, Annotations: map[string]string{"drivebay.io/report": `{"mirrored":true}`}},

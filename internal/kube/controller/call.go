@@ -49,6 +49,7 @@ type call[P wanted] interface {
 // drive does the steps of a call until it is done, or ctx ends. What happened before, also in another controller,
 // is in the object.
 func (m *requests[P]) drive(ctx context.Context, id string, k call[P]) (P, error) {
+	defer m.store.follow(id)()
 	var none, seen P
 	var asked request
 	if o, _ := m.store.get(id); o == none && isID(id) { // the cache may be behind

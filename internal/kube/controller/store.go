@@ -30,13 +30,19 @@ type store[P wanted] struct {
 	byID    map[string]P
 	gone    client.Gone
 	synced  bool
-	waiting map[string]chan struct{} // closed when an object changes
-	last    map[string]P             // the last versions of deleted objects for which a call waits
+	waiting map[string]*waiting[P] // for objects, also those that are not there
 	// lost are deleted objects that may come back: their nodes have not said that nothing is left.
 	lost  map[string]lost
 	asked func(P) translate.Asked
 	// down returns why a node is down, "" if it is not.
 	down func(node string) string
+}
+
+// waiting are the calls that follow an object. It ends with the last of them.
+type waiting[P wanted] struct {
+	calls   int
+	changed chan struct{} // closed when the object changes
+	last    P             // the last version of the object if it was deleted
 }
 
 // lost is an object that was deleted.
@@ -46,25 +52,45 @@ type lost struct {
 }
 
 func newStore[P wanted](mu *sync.Mutex, changed func(string), asked func(P) translate.Asked, down func(string) string) *store[P] {
-	return &store[P]{mu: mu, changed: changed, byID: map[string]P{}, waiting: map[string]chan struct{}{}, last: map[string]P{}, lost: map[string]lost{}, asked: asked, down: down}
+	return &store[P]{mu: mu, changed: changed, byID: map[string]P{}, waiting: map[string]*waiting[P]{}, lost: map[string]lost{}, asked: asked, down: down}
 }
 
-// get returns an object, nil if it is not known, and a channel that is closed when it changes.
-func (s *store[P]) get(id string) (P, <-chan struct{}) {
+// follow has get return a channel, and final the last version of an object that is deleted, until end is called.
+func (s *store[P]) follow(id string) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting[id] == nil {
-		s.waiting[id] = make(chan struct{})
+	w := s.waiting[id]
+	if w == nil {
+		w = &waiting[P]{changed: make(chan struct{})}
+		s.waiting[id] = w
 	}
-	return s.byID[id], s.waiting[id]
+	w.calls++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if w.calls--; w.calls == 0 {
+			delete(s.waiting, id)
+		}
+	}
+}
+
+// get returns an object, nil if it is not known, and a channel that is closed when it changes; nil if no call follows it.
+func (s *store[P]) get(id string) (o P, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.waiting[id]; w != nil {
+		changed = w.changed
+	}
+	return s.byID[id], changed
 }
 
 // final returns the last version of an object that was deleted, and the object itself if that version is not known.
 func (s *store[P]) final(o P) P {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last, is := s.last[o.GetName()]; is && last.GetUID() == o.GetUID() {
-		return last
+	var none P
+	if w := s.waiting[o.GetName()]; w != nil && w.last != none && w.last.GetUID() == o.GetUID() {
+		return w.last
 	}
 	return o
 }
@@ -110,9 +136,9 @@ func (s *store[P]) lose(o P) {
 // touch notes that an object has changed. The lock is held.
 func (s *store[P]) touch(id string) {
 	s.changed(id)
-	if c := s.waiting[id]; c != nil {
-		close(c)
-		delete(s.waiting, id)
+	if w := s.waiting[id]; w != nil {
+		close(w.changed)
+		w.changed = make(chan struct{})
 	}
 }
 
@@ -131,7 +157,10 @@ func (s *store[P]) putLocked(o P) {
 	}
 	o.SetManagedFields(nil)
 	s.byID[id] = o
-	delete(s.last, id)
+	if w := s.waiting[id]; w != nil {
+		var none P
+		w.last = none
+	}
 	delete(s.lost, id)
 	s.touch(id)
 }
@@ -147,8 +176,8 @@ func (s *store[P]) drop(o P) {
 	}
 	s.gone.Deleted(id, version(o))
 	if is {
-		if s.waiting[id] != nil {
-			s.last[id] = o
+		if w := s.waiting[id]; w != nil {
+			w.last = o
 		}
 		s.lose(o)
 		s.gone.Deleted(id, version(was))

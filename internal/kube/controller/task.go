@@ -38,6 +38,7 @@ func (c *Controller) do(ctx context.Context, id string, want v1alpha1.VolumeTask
 
 // wait gives a task to the node of a volume, and waits for the answer; nil: there was no answer to it.
 func (c *Controller) wait(ctx context.Context, id string, want v1alpha1.VolumeTask) (answer *v1alpha1.VolumeTaskAnswer, err error) {
+	defer c.objects.follow(id)()
 	for given := false; ; {
 		o, changed, err := c.objectOf(ctx, id, given)
 		if err != nil {
