@@ -19,11 +19,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
-{{- /* What is the same in each sidecar: the image, and no right but to connect to the socket, which is root's. */ -}}
+{{- /* What is the same in each sidecar and in the controller: the image, the resources (of a sidecar, if no others are named), and no right but to connect to the socket, which is root's. */ -}}
 {{- define "drivebay.sidecar" -}}
 image: {{ include "drivebay.image" . }}
 imagePullPolicy: {{ .root.Values.imagePullPolicy }}
-resources: {{- toYaml .root.Values.resources.sidecar | nindent 2 }}
+resources: {{- toYaml (index .root.Values.resources (get . "resources" | default "sidecar")) | nindent 2 }}
 securityContext:
   runAsUser: 0 # the socket of CSI is 0600, of root
   allowPrivilegeEscalation: false # no program of the image gains rights that the sidecar does not have
