@@ -26,11 +26,12 @@ type objects struct {
 	classes map[v1alpha1.VolumeClass]map[string]string // parameters that volumes share
 }
 
-func newObjects(down func(string) string) *objects {
+// newObjects returns the objects of a cluster. down returns why a node is down, gone reports whether it is gone for good.
+func newObjects(down func(string) string, gone func(string) bool) *objects {
 	s := &objects{down: down, set: &drivebay.VolumeSet{}, changed: map[string]bool{}, classes: map[v1alpha1.VolumeClass]map[string]string{}}
-	mu := &sync.Mutex{}
-	s.store = newStore[*v1alpha1.Volume](mu, func(id string) { s.changed[id] = true }, translate.AskedOfVolume, down)
-	s.snapshots = newStore[*v1alpha1.Snapshot](mu, func(string) { s.snapshotsChanged = true }, translate.AskedOfSnapshot, down)
+	mu, silent := &sync.Mutex{}, func(node string) bool { return down(node) != "" && !gone(node) }
+	s.store = newStore[*v1alpha1.Volume](mu, func(id string) { s.changed[id] = true }, translate.AskedOfVolume, silent)
+	s.snapshots = newStore[*v1alpha1.Snapshot](mu, func(string) { s.snapshotsChanged = true }, translate.AskedOfSnapshot, silent)
 	return s
 }
 

@@ -27,7 +27,7 @@ func numbered(i, version int, node string) *v1alpha1.Volume {
 
 // listedObjects are objects of a cluster without snapshots.
 func listedObjects(down func(string) string) *objects {
-	s := newObjects(down)
+	s := newObjects(down, func(string) bool { return false })
 	_ = s.snapshots.Replace(nil, "")
 	return s
 }

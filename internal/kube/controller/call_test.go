@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
 	"github.com/drivebay/drivebay/internal/kube/client"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -92,5 +94,40 @@ func TestVolumeIsMadeOnce(t *testing.T) {
 		if err == nil || len(api.made) != 1 || api.made[0].Spec.Node != c.want {
 			t.Errorf("%s: %d requests, want one of node %s: %v", name, len(api.made), c.want, err)
 		}
+	}
+}
+
+// TestNodeGoneForGood: the volume of a node that is gone for good is deleted once the Lease of the node and then the Volume object are
+// deleted, as docs/kubernetes.md says. Nothing is remembered of it.
+func TestNodeGoneForGood(t *testing.T) {
+	c, _ := leadingOver(t)
+	now := time.Now()
+	c.nodes.now = func() time.Time { return now }
+	o := numbered(1, 5, "n")
+	c.objects.put(o)
+	o = o.DeepCopy()
+	o.Spec.Release, o.ResourceVersion, o.Generation = v1alpha1.ReleaseDelete, "6", 2
+	c.objects.put(o) // by DeleteVolume of the claim
+	fails := func(when string) {
+		t.Helper()
+		if err := c.DeleteVolume(t.Context(), o.Name); !errors.Is(err, drivebay.ErrUnavailable) {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	fails("the node is down")
+	_ = c.nodes.Delete(lease("n", now))
+	fails("its Lease is deleted")
+	_ = c.objects.Delete(o)
+	fails("its Volume object is deleted, and no node has reported since")
+	now = now.Add(2 * showTime)
+	_ = c.nodes.Update(roomy("m", now))
+	if err := c.DeleteVolume(t.Context(), o.Name); err != nil {
+		t.Errorf("the other nodes do not have it: %v", err)
+	}
+	other := numbered(2, 7, "m")
+	c.objects.put(other)
+	c.objects.lost[o.Name] = lost{"n", now.Add(-2 * keepLost)}
+	if _ = c.objects.Delete(other); len(c.objects.lost) != 1 {
+		t.Errorf("remembered: %v", c.objects.lost)
 	}
 }

@@ -42,7 +42,7 @@ type Controller struct {
 // New returns a controller that must not write before Lead.
 func New(opt Options) *Controller {
 	c := &Controller{opt: opt, nodes: newNodes(opt.Log), busy: map[string]bool{}}
-	c.objects = newObjects(c.nodes.down)
+	c.objects = newObjects(c.nodes.down, c.nodes.gone)
 	c.volumes, c.snapshots = c.volumeRequests(), c.snapshotRequests()
 	c.Follow("no leader is elected yet")
 	return c

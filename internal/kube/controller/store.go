@@ -34,8 +34,8 @@ type store[P wanted] struct {
 	// lost are deleted objects that may come back: their nodes have not said that nothing is left.
 	lost  map[string]lost
 	asked func(P) translate.Asked
-	// down returns why a node is down, "" if it is not.
-	down func(node string) string
+	// silent reports whether a node is down and may come back.
+	silent func(node string) bool
 }
 
 // waiting are the calls that follow an object. It ends with the last of them.
@@ -51,8 +51,8 @@ type lost struct {
 	at   time.Time
 }
 
-func newStore[P wanted](mu *sync.Mutex, changed func(string), asked func(P) translate.Asked, down func(string) string) *store[P] {
-	return &store[P]{mu: mu, changed: changed, byID: map[string]P{}, waiting: map[string]*waiting[P]{}, lost: map[string]lost{}, asked: asked, down: down}
+func newStore[P wanted](mu *sync.Mutex, changed func(string), asked func(P) translate.Asked, silent func(string) bool) *store[P] {
+	return &store[P]{mu: mu, changed: changed, byID: map[string]P{}, waiting: map[string]*waiting[P]{}, lost: map[string]lost{}, asked: asked, silent: silent}
 }
 
 // follow has get return a channel, and final the last version of an object that is deleted, until end is called.
@@ -121,13 +121,14 @@ func (s *store[P]) lostSilent(silentOn func(node string, since time.Time) string
 	return ""
 }
 
-// keepLost is how long it is remembered at least that an object was deleted: a node that is not down shows it again long before.
+// keepLost is how long it is remembered at least that an object was deleted: a node that is not down shows it again long before, and
+// one that is gone for good never does.
 const keepLost = 10 * time.Minute
 
 // lose notes that an object is gone. The lock is held.
 func (s *store[P]) lose(o P) {
 	now := time.Now()
-	maps.DeleteFunc(s.lost, func(_ string, l lost) bool { return now.Sub(l.at) > keepLost && s.down(l.node) == "" })
+	maps.DeleteFunc(s.lost, func(_ string, l lost) bool { return now.Sub(l.at) > keepLost && !s.silent(l.node) })
 	if is := stateOf(s.asked(o)); is.Phase != v1alpha1.VolumeReleased && !is.refused() {
 		s.lost[o.GetName()] = lost{is.Node, now}
 	}
