@@ -334,6 +334,14 @@ func wasMade(o *v1alpha1.Volume) bool {
 	return o.Spec.Attempt > 0 || o.Spec.Class != nil || !o.Status.Created.IsZero()
 }
 
+// flaps reports whether the object of a volume comes and goes with its drive: the volume is only found.
+func flaps(o *v1alpha1.Volume, v *drivebay.VolumeView) bool {
+	if v != nil {
+		return isFound(v)
+	}
+	return o.Status.Phase == v1alpha1.VolumeFound
+}
+
 // wants reports whether the engine's volume is to have an object. One that is being made or removed gets its
 // first object when it is there.
 func wants(v *drivebay.VolumeView) bool {

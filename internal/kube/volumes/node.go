@@ -87,7 +87,7 @@ func New(opt Options) *Node {
 
 func (n *Node) kindOfVolumes() kind[*v1alpha1.Volume, *drivebay.VolumeView] {
 	return kind[*v1alpha1.Volume, *drivebay.VolumeView]{
-		api: n.opt.Objects, asked: translate.AskedOfVolume, requested: requested, run: n.runVolume, room: make(chan struct{}, tasksAtOnce), shown: wants, abandoned: abandoned,
+		api: n.opt.Objects, asked: translate.AskedOfVolume, requested: requested, run: n.runVolume, room: make(chan struct{}, tasksAtOnce), shown: wants, abandoned: abandoned, flaps: flaps,
 		find: n.find, restore: n.restore,
 		answer: func(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Time) *v1alpha1.Volume {
 			return &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID}, Status: answer(o, v, out, now)}
@@ -134,6 +134,7 @@ func (n *Node) kindOfSnapshots() kind[*v1alpha1.Snapshot, *drivebay.VolumeSnapsh
 			return v, nil
 		},
 		abandoned: func(*v1alpha1.Snapshot, bool, bool) bool { return false }, // the engine does not say why one is gone
+		flaps:     func(*v1alpha1.Snapshot, *drivebay.VolumeSnapshot) bool { return false },
 		find: func(id string) *drivebay.VolumeSnapshot {
 			v, _ := n.opt.Engine.Volumes().GetSnapshot(id)
 			return v

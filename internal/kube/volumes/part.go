@@ -46,6 +46,7 @@ type kind[P wanted, V comparable] struct {
 	answer    func(P, V, outcome, time.Time) P       // the object with its status after a look at the engine, and after the call if there was one
 	urgency   func(was, want P) urgency              // how soon a status has to be written in place of another
 	abandoned func(o P, deleted, listed bool) bool   // whether the object of what the engine does not have is to be deleted
+	flaps     func(P, V) bool                        // whether an object comes and goes with a drive; one of both is nothing
 	mirror    func(V) P                              // the object of what no object has requested
 	label     func(metav1.ObjectMeta) P              // an object without a spec
 }
@@ -99,6 +100,7 @@ type memory[P wanted] struct {
 	failed int       // attempts in a row that failed
 	next   time.Time // when the next one is due
 	pace   pace.Pace
+	exists pace.Pace // of creations and deletions of an object that comes and goes with a drive
 	// sent is an object whose status the API server stored differently, as got: its schema is older than this daemon.
 	sent, got P
 	task      outcome // of the last task
@@ -151,10 +153,33 @@ func (p *part[P, V]) memoryOf(id string) (out memory[P]) {
 	return out
 }
 
-func (p *part[P, V]) forget(id string) {
+// forget forgets an object that is gone. What paces its next creation is kept for a while: after is how long.
+func (p *part[P, V]) forget(id string) (after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	m := p.memory[id]
+	if m == nil {
+		return 0
+	}
+	if after = m.exists.Left(time.Now()); after > 0 {
+		p.memory[id] = &memory[P]{exists: m.exists}
+		return after
+	}
 	delete(p.memory, id)
+	return 0
+}
+
+// paced does something that creates or deletes an object, or returns how long that has to wait: a drive may come and go all the time.
+func (p *part[P, V]) paced(id string, o P, v V, do func() (time.Duration, error)) (after time.Duration, err error) {
+	if !p.flaps(o, v) {
+		return do()
+	}
+	now, m := time.Now(), p.memoryOf(id)
+	if after = m.exists.Wait(pace.Major, now); after > 0 {
+		return after, nil
+	}
+	p.remember(id, func(m *memory[P]) { m.exists.Wrote(pace.Major, now) })
+	return do()
 }
 
 // isShown reports whether something has an object. That of another node counts: this node can make none.
@@ -174,15 +199,15 @@ func (p *part[P, V]) reconcile(ctx context.Context, id string) (after time.Durat
 	switch {
 	case !is && (v == none || !p.shown(v)):
 		if v == none {
-			p.forget(id)
+			return p.forget(id), nil
 		}
 		return 0, nil
 	case !is:
-		return p.show(ctx, id, v)
+		return p.paced(id, o, v, func() (time.Duration, error) { return p.show(ctx, id, v) })
 	case p.asked(o).Node != p.opt.Name: // its label is wrong
 		return 0, nil
 	case v == none && p.abandoned(o, p.memoryOf(id).deleted, listed):
-		return 0, p.remove(ctx, o)
+		return p.paced(id, o, v, func() (time.Duration, error) { return p.remove(ctx, o) })
 	}
 	if v, err = p.restore(o, v); err != nil {
 		return 0, err
@@ -252,7 +277,7 @@ func (p *part[P, V]) call(ctx context.Context, o P, do call) (after time.Duratio
 	}
 	switch {
 	case do == callDelete && failed == nil:
-		return 0, p.remove(ctx, o)
+		return p.remove(ctx, o)
 	case failed != nil && (translate.Transient(translate.ErrorOf(failed)) || errors.Is(failed, drivebay.ErrBusy)): // the pod may end
 		return retries.Wait(p.memoryOf(id).failed), nil
 	}
@@ -307,14 +332,13 @@ func (p *part[P, V]) conflict(ctx context.Context, id string) (after time.Durati
 	return foreignTime, nil
 }
 
-// remove deletes the object of something that is gone.
-func (p *part[P, V]) remove(ctx context.Context, o P) error {
+// remove deletes the object of something that is gone. after is when to look again.
+func (p *part[P, V]) remove(ctx context.Context, o P) (after time.Duration, err error) {
 	if err := p.api.Delete(ctx, o.GetName(), o.GetUID()); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete: %w", err)
+		return 0, fmt.Errorf("delete: %w", err)
 	}
 	p.objects.Drop(o.GetName())
-	p.forget(o.GetName())
-	return nil
+	return p.forget(o.GetName()), nil
 }
 
 // write writes a status unless the object has it. A status that is no answer may have to wait: after is how long.

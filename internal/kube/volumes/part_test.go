@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
 	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/internal/pace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -63,6 +64,7 @@ type memoryAPI struct {
 	foreign *v1alpha1.Volume // the object of another node that each name has; nil: none
 	refusal error            // the answer to each write; nil: it is done
 	writes  []string
+	deliver func(name string) // the news of an object that was made
 }
 
 func (a *memoryAPI) count() int {
@@ -104,7 +106,11 @@ func (a *memoryAPI) Get(_ context.Context, name string) (*v1alpha1.Volume, error
 }
 
 func (a *memoryAPI) Create(_ context.Context, o *v1alpha1.Volume, _ string) (*v1alpha1.Volume, error) {
-	return a.write("create", o)
+	made, err := a.write("create", o)
+	if err == nil {
+		a.deliver(o.Name)
+	}
+	return made, err
 }
 
 func (a *memoryAPI) Apply(_ context.Context, o *v1alpha1.Volume, _ string) (*v1alpha1.Volume, error) {
@@ -125,7 +131,7 @@ func working(t *testing.T, log *slog.Logger) (*Node, *listing, *memoryAPI) {
 	t.Helper()
 	e, api := &listing{set: &drivebay.VolumeSet{Seq: 1}, changed: make(chan struct{})}, &memoryAPI{}
 	n := New(Options{Name: "n", Engine: e, Log: log})
-	n.volumes.api = api
+	n.volumes.api, api.deliver = api, n.volumes.queue.Add
 	_ = n.volumes.objects.(*client.Cache[v1alpha1.Volume, *v1alpha1.Volume]).Replace(nil, "")
 	_ = n.snapshots.objects.(*client.Cache[v1alpha1.Snapshot, *v1alpha1.Snapshot]).Replace(nil, "")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -162,6 +168,38 @@ func TestObjectOfAnotherNode(t *testing.T) {
 		n.volumes.objects.Drop(v.ID) // a person deletes this one
 		if n.mirrored() {
 			t.Error("a volume without an object counts as shown, because another node had an object for it once")
+		}
+	})
+}
+
+// TestFoundVolumeFlaps: the object of a volume on a drive that comes and goes is created and deleted at most twice a minute, is right
+// a minute after the last change, and leaves nothing in memory when it is gone.
+func TestFoundVolumeFlaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, e, api := working(t, slog.New(slog.DiscardHandler))
+		found := drivebay.FoundVolume{ID: drivebay.VolumeID("a"), Name: "a", Size: gib, Drives: []string{"naa-1"}, Kind: drivebay.LocationPartition}
+		const minutes = 5
+		for range minutes * 60 / 4 {
+			e.put(nil, found)
+			time.Sleep(2 * time.Second)
+			e.put(nil)
+			time.Sleep(2 * time.Second)
+		}
+		const each = 3 // a creation, its status, and a deletion
+		if w := api.count(); w < minutes || w > each*(minutes+1) {
+			t.Errorf("%d writes in %d min: %v", w, minutes, api.writes)
+		}
+		e.put(nil, found)
+		time.Sleep(pace.Window + time.Second)
+		if _, is := n.volumes.objects.Get(found.ID); !is {
+			t.Error("it is there, and not shown")
+		}
+		e.put(nil)
+		time.Sleep(3 * pace.Window)
+		n.volumes.mu.Lock()
+		defer n.volumes.mu.Unlock()
+		if _, is := n.volumes.objects.Get(found.ID); is || len(n.volumes.memory) != 0 {
+			t.Errorf("it is gone: shown %v, remembered %v", is, n.volumes.memory)
 		}
 	})
 }

@@ -75,3 +75,8 @@ func (p *Pace) Wrote(u Urgency, now time.Time) {
 	copy(p.at[:], p.at[1:])
 	p.at[Most-1] = now
 }
+
+// Left returns how long the last write still counts: a Pace may be forgotten after that.
+func (p *Pace) Left(now time.Time) time.Duration {
+	return max(p.at[Most-1].Add(Window).Sub(now), 0)
+}
