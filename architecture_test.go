@@ -73,7 +73,7 @@ var may = map[string]struct{ ours, theirs []string }{
 	"internal/kube/volumes":            {ours: []string{".", "api/v1alpha1", "internal/backoff", "internal/kube/client", "internal/kube/internal/pace", "internal/kube/internal/translate"}, theirs: []string{"k8s.io/apimachinery", "k8s.io/client-go"}},
 	"internal/kube/cluster": {ours: []string{".", "api/v1alpha1", "internal/kube/client", "internal/kube/events", "internal/kube/heartbeat", "internal/kube/internal/drives", "internal/kube/internal/translate"},
 		theirs: []string{"k8s.io/api/coordination", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2"}},
-	"internal/kube/heartbeat":  {ours: []string{".", "internal/kube/client"}, theirs: []string{"k8s.io/api/coordination", "k8s.io/apimachinery"}},
+	"internal/kube/heartbeat":  {ours: []string{".", "internal/kube/client", "internal/kube/internal/pace"}, theirs: []string{"k8s.io/api/coordination", "k8s.io/apimachinery"}},
 	"internal/kube/controller": {ours: []string{".", "api/v1alpha1", "internal/kube/client", "internal/kube/heartbeat", "internal/kube/internal/translate"}, theirs: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"}},
 
 	"cmd/drivebay/internal/complete":    {ours: []string{".", "cmd/drivebay/internal/reference", "cmd/drivebay/internal/render", "internal/api"}, theirs: []string{"github.com/spf13"}},

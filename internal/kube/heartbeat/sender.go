@@ -12,6 +12,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/internal/pace"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,6 +68,8 @@ type Sender struct {
 	asked    time.Time             // when the engine was asked for the last report
 	lease    *coordinationv1.Lease // as it was last written
 	failing  bool
+	pace     pace.Pace // of writes because of a change alone
+	whole    bool      // a report of all drives was written
 }
 
 // New returns a sender.
@@ -109,9 +112,11 @@ func (s *Sender) Run(ctx context.Context) error {
 	var sent Report
 	for due := time.Now(); ; {
 		r := s.current(ctx)
-		if now := time.Now(); !reflect.DeepEqual(r, sent) || !now.Before(due) {
+		now := time.Now()
+		if u := s.urgency(&r, &sent, !now.Before(due)); u != pace.None && s.pace.Wait(u, now) == 0 {
+			s.pace.Wrote(u, now)
 			if s.heard(s.renew(ctx, &r)) {
-				sent = r
+				sent, s.whole = r, s.whole || r.Whole
 			}
 			due = now.Add(s.opt.Every)
 		}
@@ -127,6 +132,19 @@ func (s *Sender) Run(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// urgency returns how soon a report has to be written in place of the one that was sent; due is true if the Lease is to be renewed. The
+// room of a drive that comes and goes changes all the time: a change that has to wait is in the next renewal. What the controller
+// waits for after a start does not have to: that the report is of all drives, and that all volumes have objects.
+func (s *Sender) urgency(r, sent *Report, due bool) pace.Urgency {
+	switch {
+	case due, r.Whole && !s.whole, r.Mirrored && !sent.Mirrored:
+		return pace.Now
+	case !reflect.DeepEqual(r, sent):
+		return pace.Major
+	}
+	return pace.None
 }
 
 // follow calls changed when the second number of what wait returns is a new one; wait waits for another first number.

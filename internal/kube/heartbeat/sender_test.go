@@ -1,14 +1,25 @@
 package heartbeat
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
 	"reflect"
+	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/kube/client"
+	"github.com/drivebay/drivebay/internal/kube/internal/pace"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/rest"
 )
 
 // rooms counts the questions for the room of a class.
@@ -107,4 +118,103 @@ func TestReportOfBlockVolumes(t *testing.T) {
 	if class.FSType = ""; r.Capacity(class).Largest == 0 || !r.Whole {
 		t.Errorf("block: %+v", r)
 	}
+}
+
+// flapping is a node whose only drive comes and goes every two seconds, once it was read.
+type flapping struct{ began time.Time }
+
+const flapTime, startTime = 2 * time.Second, 15 * time.Second
+
+func (f *flapping) changes() uint64 { return 1 + uint64(time.Since(f.began)/flapTime) }
+
+func (f *flapping) until(ctx context.Context, after uint64) (uint64, error) {
+	for f.changes() == after {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(flapTime):
+		}
+	}
+	return f.changes(), nil
+}
+
+func (f *flapping) WaitVolumes(ctx context.Context, after uint64) (*drivebay.VolumeSet, error) {
+	n, err := f.until(ctx, after)
+	return &drivebay.VolumeSet{Seq: n}, err
+}
+
+func (f *flapping) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot, error) {
+	n, err := f.until(ctx, after)
+	return &drivebay.Snapshot{Seq: n, StateSeq: n}, err
+}
+
+func (f *flapping) Capacity(context.Context, drivebay.Class) (drivebay.Capacity, error) {
+	if time.Since(f.began) < startTime {
+		return drivebay.Capacity{}, drivebay.ErrUnavailable
+	}
+	n := f.changes() % 2 * 1000
+	return drivebay.Capacity{Available: n, Largest: n}, nil
+}
+
+// leaseAPI is an API server that keeps a Lease, and when each report was written.
+type leaseAPI struct {
+	written []time.Time
+	reports []Report
+}
+
+func (a *leaseAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	code, text := http.StatusNotFound, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+	if r.Method != http.MethodGet {
+		l := &coordinationv1.Lease{}
+		if err := json.NewDecoder(r.Body).Decode(l); err != nil {
+			return nil, err
+		}
+		_, report, err := Read(l)
+		if err != nil {
+			return nil, err
+		}
+		a.written, a.reports = append(a.written, time.Now()), append(a.reports, report)
+		l.APIVersion, l.Kind, l.ResourceVersion = "coordination.k8s.io/v1", "Lease", strconv.Itoa(len(a.written))
+		code = http.StatusOK
+		if text, err = json.Marshal(l); err != nil {
+			return nil, err
+		}
+	}
+	return &http.Response{StatusCode: code, Status: http.StatusText(code), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), Request: r}, nil
+}
+
+// TestLeaseOfFlappingDrive: a drive that comes and goes causes at most two writes of the Lease a minute beside the renewals. The first
+// report of all drives, and that all volumes have objects, are written at once.
+func TestLeaseOfFlappingDrive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, f := &leaseAPI{}, &flapping{time.Now()}
+		leases, err := client.NewLeases(&rest.Config{Host: "http://api", Transport: api, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, "drivebay")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := New(Options{Node: "n", Volumes: f, Drives: f, Leases: leases, Log: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }()
+		const minutes = 5
+		time.Sleep(minutes * time.Minute)
+		s.Mirrored(true)
+		shown := time.Now()
+		time.Sleep(time.Minute)
+		cancel()
+		<-done
+		first := func(what string, has func(Report) bool, since time.Time) {
+			t.Helper()
+			i := slices.IndexFunc(api.reports, has)
+			if i < 0 || api.written[i].Sub(since) > flapTime+2*gatherTime {
+				t.Errorf("%s: not written within a few seconds", what)
+			}
+		}
+		first("all drives are read", func(r Report) bool { return r.Whole }, f.began.Add(startTime))
+		first("all volumes have objects", func(r Report) bool { return r.Mirrored }, shown)
+		const renewals, changes, atOnce = (minutes + 1) * 6, (minutes + 1) * pace.Most, 2
+		if n := len(api.written); n < renewals || n > renewals+changes+atOnce {
+			t.Errorf("%d writes in %d min; %d renewals are due", n, minutes+1, renewals)
+		}
+	})
 }
