@@ -68,10 +68,12 @@ type part[P wanted, V comparable] struct {
 
 	mu     sync.Mutex
 	memory map[string]*memory[P] // by id
+	// refusals counts, by id, how often in a row the API server has refused what the node wrote.
+	refusals map[string]int
 }
 
 func newPart[P wanted, V comparable](opt *Options, k kind[P, V]) *part[P, V] {
-	return &part[P, V]{kind: k, opt: opt, queue: workqueue.NewTypedDelayingQueue[string](), memory: map[string]*memory[P]{}}
+	return &part[P, V]{kind: k, opt: opt, queue: workqueue.NewTypedDelayingQueue[string](), memory: map[string]*memory[P]{}, refusals: map[string]int{}}
 }
 
 const (
@@ -92,8 +94,12 @@ const (
 	apiRetry = 2 * time.Second
 )
 
-// retries is the wait between two attempts of a call that failed for a cause that ends by itself.
-var retries = backoff.Backoff{First: time.Second, Most: 30 * time.Second}
+var (
+	// retries is the wait between two attempts of a call that failed for a cause that ends by itself.
+	retries = backoff.Backoff{First: time.Second, Most: 30 * time.Second}
+	// refused is the wait after the API server refused an object: a right or a field is missing, which lasts until a person acts.
+	refused = backoff.Backoff{First: apiRetry, Most: 5 * time.Minute}
+)
 
 // memory is what is remembered of an object, only to try and write less often.
 type memory[P wanted] struct {
@@ -122,7 +128,11 @@ func (p *part[P, V]) work(ctx context.Context) {
 			return
 		}
 		after, err := p.reconcile(ctx, id)
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+		case err != nil && client.Refuses(err):
+			after = refused.Wait(p.noteRefusal(id, err))
+		case err != nil:
 			p.opt.Log.Warn("the object of a volume or snapshot is not up to date", "op", "kube", "volume", id, "err", err)
 			after = apiRetry
 		}
@@ -130,6 +140,30 @@ func (p *part[P, V]) work(ctx context.Context) {
 		if after > 0 {
 			p.queue.AddAfter(id, after)
 		}
+	}
+}
+
+// noteRefusal records that the API server has refused an object, and returns how often in a row. What is wrong with one is often wrong with
+// all: it is logged once, until none is refused.
+func (p *part[P, V]) noteRefusal(id string, err error) (times int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.refusals) == 0 {
+		p.opt.Log.Warn("the API server refuses the object of a volume or snapshot: retrying", "op", "kube", "volume", id, "err", err)
+	}
+	p.refusals[id]++
+	return p.refusals[id]
+}
+
+// noteWritten records that an object is written, or is not needed any more.
+func (p *part[P, V]) noteWritten(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refusals[id] == 0 {
+		return
+	}
+	if delete(p.refusals, id); len(p.refusals) == 0 {
+		p.opt.Log.Info("the API server refuses no object of a volume or snapshot any more", "op", "kube")
 	}
 }
 
@@ -155,6 +189,7 @@ func (p *part[P, V]) memoryOf(id string) (out memory[P]) {
 
 // forget forgets an object that is gone. What paces its next creation is kept for a while: after is how long.
 func (p *part[P, V]) forget(id string) (after time.Duration) {
+	p.noteWritten(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m := p.memory[id]
@@ -300,6 +335,7 @@ func (p *part[P, V]) show(ctx context.Context, id string, v V) (after time.Durat
 // shows keeps an object of this node: no other node has it any more.
 func (p *part[P, V]) shows(id string, o P) {
 	p.remember(id, func(m *memory[P]) { m.foreign = "" })
+	p.noteWritten(id)
 	p.objects.Put(o)
 }
 
@@ -325,6 +361,7 @@ func (p *part[P, V]) conflict(ctx context.Context, id string) (after time.Durati
 		p.shows(id, o)
 		return 0, nil
 	}
+	p.noteWritten(id) // it is not this node that is refused
 	if p.memoryOf(id).foreign != node {
 		p.remember(id, func(m *memory[P]) { m.foreign = node })
 		p.opt.Log.Error("a volume or snapshot of this node has the object of another node, and is not shown in the cluster: find out which of the two is in use, and set spec.adopt of the object to this node if its drives are here", "op", "kube", "volume", id, "node", node)
@@ -347,6 +384,9 @@ func (p *part[P, V]) write(ctx context.Context, o, want P) (after time.Duration,
 	m, now := p.memoryOf(id), time.Now()
 	u := p.urgency(o, want)
 	var none P
+	if u == pace.None {
+		p.noteWritten(id)
+	}
 	if u == pace.None || m.sent != none && p.urgency(m.sent, want) == pace.None && p.urgency(m.got, o) == pace.None {
 		return 0, nil
 	}
@@ -361,6 +401,7 @@ func (p *part[P, V]) write(ctx context.Context, o, want P) (after time.Duration,
 	case err != nil:
 		return 0, fmt.Errorf("write the status: %w", err)
 	}
+	p.noteWritten(id)
 	if p.urgency(written, want) != pace.None {
 		p.remember(id, func(m *memory[P]) { m.sent, m.got = want, written })
 	}

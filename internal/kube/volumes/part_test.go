@@ -1,9 +1,13 @@
 package volumes
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -200,6 +204,47 @@ func TestFoundVolumeFlaps(t *testing.T) {
 		defer n.volumes.mu.Unlock()
 		if _, is := n.volumes.objects.Get(found.ID); is || len(n.volumes.memory) != 0 {
 			t.Errorf("it is gone: shown %v, remembered %v", is, n.volumes.memory)
+		}
+	})
+}
+
+// TestRefusedObjects: an API server that refuses objects, or their statuses, is asked less and less often, which is logged once, and again
+// when it takes them.
+func TestRefusedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		n, e, api := working(t, slog.New(slog.NewTextHandler(&log, nil)))
+		const count = 5
+		volumes := func(h drivebay.Health) (all []*drivebay.VolumeView) {
+			for i := range count {
+				v := volume(drivebay.CSICreated)
+				v.ID, v.Health = drivebay.VolumeID(strconv.Itoa(i)), h
+				all = append(all, v)
+			}
+			slices.SortFunc(all, func(a, b *drivebay.VolumeView) int { return strings.Compare(a.ID, b.ID) })
+			return all
+		}
+		for i, h := range []drivebay.Health{drivebay.HealthGood, drivebay.HealthBad} { // the objects are made, then changed
+			api.set(nil, apierrors.NewForbidden(volumesOfAPI, "", errors.New("a right is missing")))
+			before := api.count()
+			e.put(volumes(h))
+			time.Sleep(time.Hour)
+			if w := (api.count() - before) / count; w < 12 || w > 24 {
+				t.Errorf("%s: %d requests for each object in an hour", h, w)
+			}
+			api.set(nil, nil)
+			time.Sleep(refused.Most + time.Second)
+			for _, v := range e.Volumes().Volumes {
+				if o, is := n.volumes.objects.Get(v.ID); !is || o.Status.Health != h.String() {
+					t.Errorf("%s: the object is %+v once the API server takes it", h, o)
+				}
+			}
+			synctest.Wait()
+			n.volumes.mu.Lock()
+			if lines := strings.Count(log.String(), "\n"); lines != 2*(i+1) {
+				t.Errorf("%s: %d lines in the log: %s", h, lines, log.String())
+			}
+			n.volumes.mu.Unlock()
 		}
 	})
 }

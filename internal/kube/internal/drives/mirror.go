@@ -365,7 +365,7 @@ func (m *Mirror) failed(ctx context.Context, name string, k *object, err error) 
 		return
 	}
 	now, log := m.opt.Clock.Now(), m.opt.Log.With("op", "kube", "drive", name, "err", err)
-	if refusal(err) {
+	if client.Refuses(err) {
 		if k.failures++; k.failures == 1 && now.Sub(m.told) >= pace.Window { // what is wrong with one is wrong with all
 			m.told = now
 			log.Warn("the API server refuses the object of a drive: retrying")
@@ -377,12 +377,6 @@ func (m *Mirror) failed(ctx context.Context, name string, k *object, err error) 
 		log.Warn("the API server does not take the objects of the drives: retrying")
 	}
 	m.resume = now.Add(spread(apart.Wait(m.failures)))
-}
-
-// refusal reports whether the API server is well, and refuses this object only. A CRD that lacks a field is older than
-// this daemon: server-side apply then answers with an error of the server (seen with 1.36.3).
-func refusal(err error) bool {
-	return strings.Contains(err.Error(), "field not declared in schema") || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsConflict(err) || apierrors.IsBadRequest(err)
 }
 
 // spread changes a wait by up to a tenth, so that a thousand nodes do not return at the same moment.
