@@ -201,11 +201,14 @@ func (r *Recorder) flush(ctx context.Context) time.Duration {
 	}
 }
 
-// due returns the line that is to be written now; nil: none, and the time until one is.
+// due returns the line that is to be written now; nil: none, and the time until one is. It drops what has waited too long.
 func (r *Recorder) due(now time.Time) (first *line, wait time.Duration) {
 	all := max(r.resume.Sub(now), r.limit(now))
 	wait = idle
 	for _, l := range r.lines {
+		if l.waiting != nil && now.Sub(l.waiting.last) > old { // the API server was away for long
+			l.waiting = nil
+		}
 		if l.waiting == nil {
 			continue
 		}

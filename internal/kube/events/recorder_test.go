@@ -174,3 +174,31 @@ func TestRestart(t *testing.T) {
 		}
 	}
 }
+
+// TestOldEventIsDropped: while the API server is away, an event waits for up to an hour. One that was repeated counts from the last time.
+func TestOldEventIsDropped(t *testing.T) {
+	r, s, c := recorder(t, nil, "")
+	began := c.now
+	vanished := func(drive string) {
+		r.add(drivebay.Event{Kind: drivebay.EventVanished, Drive: drive, At: c.now, Cause: "gone"})
+	}
+	s.refuse, s.code = metav1.StatusReasonServiceUnavailable, 503
+	vanished("once")
+	vanished("twice")
+	for c.now.Sub(began) < old+time.Minute {
+		if c.now = c.now.Add(time.Minute); c.now.Sub(began) == old/2 {
+			vanished("twice")
+		}
+		r.flush(t.Context())
+	}
+	s.refuse, s.code = "", 0
+	c.now = c.now.Add(time.Minute)
+	r.flush(t.Context())
+	written := map[string]bool{}
+	for _, e := range s.took {
+		written[e.Regarding.Name] = true
+	}
+	if written["once.node"] || !written["twice.node"] {
+		t.Errorf("after %v there are Events of %v", c.now.Sub(began), written)
+	}
+}
