@@ -192,9 +192,42 @@ func TestSchemaRefuses(t *testing.T) {
 		{"priorityClass: {create: true}", "priorityClassName"},
 		{"priorityClass: {value: 2000000000}", "value"},
 		{"images: {csiAddons: {digest: 'sha512:00'}}", "digest"},
+		{"images: {drivebay: {repository: 'x y'}}", "repository"},
+		{"images: {drivebay: {tag: 'b: c'}}", "tag"},
+		{"images: {drivebay: {tag: ' #x'}}", "tag"},
+		{"priorityClassName: 'a b: c'", "priorityClassName"},
+		{"replication: {enabled: true, secret: 'a: b'}", "secret"},
+		{"replication: {enabled: true, secret: 'x, y'}", "secret"},
+		{"metrics: {podMonitor: {labels: {'a b': c}}}", "a b"},
+		{"metrics: {rules: {labels: {a: 'c: d'}}}", "labels"},
+		{"resources: {controller: {limit: {}}}", "limit"},
 	} {
 		if _, err := render(row[0]); err == nil || !strings.Contains(err.Error(), row[1]) {
 			t.Errorf("%s: %v", row[0], err)
+		}
+	}
+}
+
+// TestNamesLikeOtherTypes: a name that YAML takes for a number, a truth value or nothing stays a name.
+func TestNamesLikeOtherTypes(t *testing.T) {
+	for _, name := range []string{"1", "1e3", "true", "null", "10.0"} {
+		for _, values := range []string{
+			"metrics: {enabled: true, tlsSecret: %[1]q, tokenSecret: %[1]q, serverName: %[1]q, podMonitor: {enabled: true}}",
+			"replication: {enabled: true, secret: %[1]q}",
+			"storageClasses: {%[1]q: {backing: lvm, class: any, wipe: none, fsType: ext4, reclaimPolicy: Delete}}",
+			"controller: {enabled: true}\nsnapshotClasses: {%[1]q: {deletionPolicy: Delete}}",
+			"priorityClassName: %[1]q\npriorityClass: {create: true}",
+			"imagePullSecrets: [{name: %[1]q}]",
+		} {
+			values = fmt.Sprintf(values, name)
+			r, err := render(values)
+			if err != nil {
+				t.Errorf("%s: %v", values, err)
+				continue
+			}
+			if decode(t, r.objects); !strings.Contains(r.objects, strconv.Quote(name)) {
+				t.Errorf("%s: the name is not rendered as a text", values)
+			}
 		}
 	}
 }

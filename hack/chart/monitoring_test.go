@@ -12,6 +12,32 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// TestLabelsOfValues: a label of the values takes the place of the chart's own of that name.
+func TestLabelsOfValues(t *testing.T) {
+	const own = "{app.kubernetes.io/instance: prometheus, team: storage}"
+	objects := decode(t, renderSet(t, "metrics: {enabled: true, insecure: true, podMonitor: {enabled: true, labels: "+own+"}, rules: {enabled: true, labels: "+own+"}, dashboard: {enabled: true, labels: "+own+"}}").objects)
+	var all []map[string]string
+	for _, o := range find[monitoringv1.PodMonitor](objects) {
+		all = append(all, o.Labels)
+	}
+	for _, o := range find[monitoringv1.PrometheusRule](objects) {
+		all = append(all, o.Labels)
+	}
+	for _, o := range find[corev1.ConfigMap](objects) {
+		if o.Name == "drivebay-dashboard" {
+			all = append(all, o.Labels)
+		}
+	}
+	for _, l := range all {
+		if l["app.kubernetes.io/instance"] != "prometheus" || l["team"] != "storage" || l["app.kubernetes.io/name"] != "drivebay" {
+			t.Errorf("%v", l)
+		}
+	}
+	if len(all) != 4 {
+		t.Errorf("%d objects have the labels, want 4", len(all))
+	}
+}
+
 // TestPodMonitor: the operator finds the pods and their port, scrapes them as the daemon serves, and names job and
 // instance as the alerts expect.
 func TestPodMonitor(t *testing.T) {

@@ -19,6 +19,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
+{{- /* The labels of the chart and those of the values, which win: an operator may select its objects by any label. */ -}}
+{{- define "drivebay.labelsAnd" -}}
+{{ toYaml (mergeOverwrite (include "drivebay.labels" .root | fromYaml) (.labels | default dict)) }}
+{{- end -}}
+
 {{- /* What is the same in each sidecar and in the controller: the image, the resources (of a sidecar, if no others are named), and no right but to connect to the socket, which is root's. */ -}}
 {{- define "drivebay.sidecar" -}}
 image: {{ include "drivebay.image" . }}
