@@ -260,8 +260,11 @@ func (p *part[P, V]) reconcile(ctx context.Context, id string) (after time.Durat
 			}()
 		}
 	}
-	return p.write(ctx, o, p.answer(o, v, outcome{listed: listed}, time.Now()))
+	return p.write(ctx, o, p.answer(o, v, outcome{listed: listed}, storedNow()))
 }
+
+// storedNow returns the time as the API server stores it: what it returns for a status is then the status that was sent.
+func storedNow() time.Time { return time.Now().Truncate(time.Second) }
 
 // call does what an object requests and writes the answer.
 func (p *part[P, V]) call(ctx context.Context, o P, do call) (after time.Duration, err error) {
@@ -307,7 +310,7 @@ func (p *part[P, V]) call(ctx context.Context, o P, do call) (after time.Duratio
 	if failed != nil {
 		p.opt.Log.Info("the request in the object of a volume or snapshot failed", "op", "kube", "volume", id, "err", failed)
 	}
-	if _, err = p.write(ctx, o, p.answer(o, p.find(id), out, time.Now())); err != nil {
+	if _, err = p.write(ctx, o, p.answer(o, p.find(id), out, storedNow())); err != nil {
 		return 0, err
 	}
 	switch {

@@ -3,6 +3,7 @@ package volumes
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -95,7 +96,14 @@ func (a *memoryAPI) write(what string, o *v1alpha1.Volume) (*v1alpha1.Volume, er
 	if what == "create" && a.foreign != nil {
 		return nil, apierrors.NewAlreadyExists(volumesOfAPI, o.Name)
 	}
-	o = o.DeepCopy()
+	text, err := json.Marshal(o) // times are stored in seconds
+	if err != nil {
+		return nil, err
+	}
+	o = &v1alpha1.Volume{}
+	if err := json.Unmarshal(text, o); err != nil {
+		return nil, err
+	}
 	o.UID, o.ResourceVersion, o.Generation, o.Spec.Node = "u", strconv.Itoa(len(a.writes)), 1, "n"
 	return o, nil
 }
@@ -172,6 +180,20 @@ func TestObjectOfAnotherNode(t *testing.T) {
 		n.volumes.objects.Drop(v.ID) // a person deletes this one
 		if n.mirrored() {
 			t.Error("a volume without an object counts as shown, because another node had an object for it once")
+		}
+	})
+}
+
+// TestStoredAsSent: what the API server returns for a status is that status. Otherwise both would be kept for each volume.
+func TestStoredAsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(123456789) // a clock is rarely at a whole second
+		n, e, api := working(t, slog.New(slog.DiscardHandler))
+		v := volume(drivebay.CSICreated)
+		e.put([]*drivebay.VolumeView{v})
+		time.Sleep(10 * time.Second)
+		if m := n.volumes.memoryOf(v.ID); api.count() != 2 || m.sent != nil {
+			t.Errorf("%d writes; kept: %+v", api.count(), m.sent)
 		}
 	})
 }
