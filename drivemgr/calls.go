@@ -124,6 +124,12 @@ func (m *Manager) BlockForget(why func(drive string) string) {
 	m.tracking.BlockForget(why)
 }
 
+// BlockRemoval sets why: a drive that is RELEASED is not removed while why returns a reason, such as a volume of
+// which the record of the drive says nothing, because it is older.
+func (m *Manager) BlockRemoval(why func(drive string) string) {
+	m.state.BlockRemoval(why)
+}
+
 // Note adds an event of another part of the daemon, such as one about a volume.
 func (m *Manager) Note(e drivebay.Event) {
 	m.tracking.Note(e)

@@ -57,6 +57,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 		return nil, err
 	}
 	d.BlockUnclaim(e.groups.MovingGroup)
+	d.BlockRemoval(e.inventory.DependsOn)
 	d.BlockForget(e.provision.NeedsDrive)
 	return e, nil
 }

@@ -84,7 +84,7 @@ func (m *Claims) refusalToSucceed(before, t *state.Tracked) (why string, sure bo
 	case t.Drive.Content.Kind == drivebay.ContentUnknown && t.Drive.Content.Reason == "":
 		return "", false
 	}
-	reasons := append(missingToReplace(&before.Drive, &t.Drive), t.Drive.Refusals()...)
+	reasons := append(missingToReplace(before, &t.Drive), t.Drive.Refusals()...)
 	if claim.By == drivebay.ClaimedByConfig && !m.State.Opt.Claim.Match(&t.Drive) {
 		reasons = append(reasons, "the configuration selects the old drive and not this one")
 	}
@@ -94,13 +94,14 @@ func (m *Claims) refusalToSucceed(before, t *state.Tracked) (why string, sure bo
 	return strings.Join(reasons, "; ") + fmt.Sprintf("; drivebay writes nothing to this drive until `drivebay claim %s`", t.Drive.ID), true
 }
 
-// missingToReplace returns what a drive lacks to replace another one.
-func missingToReplace(before, d *drivebay.Drive) (reasons []string) {
-	if d.Size < before.Size {
-		reasons = append(reasons, fmt.Sprintf("has %d bytes, the old drive %d", d.Size, before.Size))
+// missingToReplace returns what a drive lacks to replace another one. A drive that fails can show fewer
+// bytes than it has, or none: the old drive counts with the most that it ever had.
+func missingToReplace(before *state.Tracked, d *drivebay.Drive) (reasons []string) {
+	if full := max(before.Rec.FullSize, before.Drive.Size); d.Size < full {
+		reasons = append(reasons, fmt.Sprintf("has %d bytes, the old drive %d", d.Size, full))
 	}
-	if d.Type != before.Type && d.Type != drivebay.TypeUnknown && before.Type != drivebay.TypeUnknown {
-		reasons = append(reasons, fmt.Sprintf("is of type %v, the old drive of type %v", d.Type, before.Type))
+	if was := before.Drive.Type; d.Type != was && d.Type != drivebay.TypeUnknown && was != drivebay.TypeUnknown {
+		reasons = append(reasons, fmt.Sprintf("is of type %v, the old drive of type %v", d.Type, was))
 	}
 	return reasons
 }

@@ -90,7 +90,7 @@ func (w *Window) unresolved() []Error {
 
 // Proof lists the sectors that a reading reads to end errors.
 type Proof struct {
-	places []uint64 // first bytes of the requests, sorted
+	places []uint64 // first bytes of the requests, sorted from the one on at which the last proof had to end
 	ends   bool     // the drive had left: both its ends are read as well
 	upTo   uint64   // number of the newest error that it covers
 }
@@ -113,6 +113,8 @@ func (w *Window) ProofOf() *Proof {
 	}
 	slices.Sort(p.places)
 	p.places = slices.Compact(p.places)
+	from, _ := slices.BinarySearch(p.places, w.turn)
+	p.places = slices.Concat(p.places[from:], p.places[:from])
 	return p
 }
 
@@ -120,6 +122,7 @@ func (w *Window) ProofOf() *Proof {
 type Proved struct {
 	places map[uint64]bool // first bytes of the requests that were read in full
 	All    bool            // everything was read
+	next   uint64          // the first place that was not tried because of the limits; 0: none
 }
 
 // Read reads the places. A place that fails, or that exceeds the limits, is not proved.
@@ -129,10 +132,15 @@ func (p *Proof) Read(ctx context.Context, r host.OpenDrive, d *drivebay.Drive) P
 	size := d.Size / block * block
 	var bad []uint64 // starts of chunks that could not be read
 	var done, sum uint64
-	for _, at := range p.places {
+	for i, at := range p.places {
+		if i > 0 && at < p.places[i-1] {
+			done = 0
+		}
 		from, to := max(at/block*block, done), min((at+proofSpan)/block*block, size)
 		if slices.ContainsFunc(bad, func(x uint64) bool { return at < x+proofChunk && x < to }) || at >= size || len(bad) >= ProofFaults || sum > proofMost {
-			out.All = false
+			if out.All = false; out.next == 0 && (len(bad) >= ProofFaults || sum > proofMost) {
+				out.next = at
+			}
 			continue
 		}
 		n, err := readMedium(ctx, r, from, max(from, to))
@@ -173,6 +181,7 @@ func (w *Window) Resolve(p *Proof, got Proved) {
 	ends := func(e *Error) bool {
 		return e.number <= p.upTo && e.provable() && (got.places[e.Sector*512] && e.Placed && !e.Wrote || e.Left && got.All)
 	}
+	w.turn = got.next
 	for i := range w.Errors {
 		e := &w.Errors[i]
 		e.proved = e.proved || ends(e)

@@ -16,6 +16,7 @@ type Window struct {
 	resets  []time.Time
 	last    string
 	number  uint64 // of the newest error
+	turn    uint64 // the place at which the next proof begins
 }
 
 const (
@@ -49,10 +50,16 @@ func lastOf[T any](list []T) []T { return list[max(0, len(list)-maxLogKept):] }
 
 // Count writes the recent counts into k and drops what is too old.
 func (w *Window) Count(k *drivebay.Kernel, now time.Time) {
-	maps.DeleteFunc(w.sectors, func(_ uint64, e Error) bool { return now.Sub(e.At) > logDay })
+	old := func(e Error) bool { return now.Sub(e.At) > logDay }
+	maps.DeleteFunc(w.sectors, func(_ uint64, e Error) bool { return old(e) && !e.provable() }) // a sector that can be read is read
 	w.Errors = slices.DeleteFunc(w.Errors, func(e Error) bool { return now.Sub(e.At) > logDay })
 	w.resets = slices.DeleteFunc(w.resets, func(at time.Time) bool { return now.Sub(at) > time.Hour })
-	k.MediaErrors24h, k.OtherErrors24h, k.Resets1h = uint64(len(w.sectors)), uint64(len(w.Errors)), uint64(len(w.resets))
+	k.MediaErrors24h, k.OtherErrors24h, k.Resets1h = 0, uint64(len(w.Errors)), uint64(len(w.resets))
+	for _, e := range w.sectors {
+		if !old(e) {
+			k.MediaErrors24h++
+		}
+	}
 	k.UnresolvedErrors = uint64(len(w.unresolved()))
 	for s, e := range w.sectors {
 		if e.Placed && !e.proved {

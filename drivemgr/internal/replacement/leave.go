@@ -112,7 +112,11 @@ func (m *Replacer) reuse(ctx context.Context, drive, why string) error {
 		if !t.Present {
 			return fmt.Errorf("drive %s: %w: the drive is absent from the machine", t.Drive.ID, drivebay.ErrInvalid)
 		}
-		return m.State.ChangeUsage(t, drivebay.UsageSeen, why)
+		if err := m.State.ChangeUsage(t, drivebay.UsageSeen, why); err != nil {
+			return err
+		}
+		m.State.DropSuccessor(t.Drive.ID)
+		return nil
 	})
 }
 
@@ -123,6 +127,11 @@ func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.Us
 	forced := e == drivebay.UsageForce
 	if err := m.ListNow(ctx); err != nil { // no uevent announces a mount
 		return err
+	}
+	if is, err := m.State.Find(drive); err == nil && !forced && is.Usage == drivebay.UsageReleased {
+		if why := m.State.RemovalBlocked(is.ID); why != "" { // the record of the drive is older than what is on it
+			return fmt.Errorf("drive %s (%s): %w: the drive is RELEASED, and %s; keep it with `drivebay cancel %s`, and release it again", is.ID, is.Name, drivebay.ErrBusy, why, is.ID)
+		}
 	}
 	var d drivebay.Drive
 	err := m.State.Change(ctx, drive, func(t *state.Tracked) error {

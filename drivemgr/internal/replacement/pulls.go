@@ -78,9 +78,10 @@ func (m *Replacer) ReportReturn(t *state.Tracked, d *drivebay.Drive, now time.Ti
 // that are still listed, or listed again.
 func (m *Replacer) ResumeRemovals(now time.Time) {
 	for _, t := range m.State.Drives {
-		if t.Rec.Usage != drivebay.UsageRemoving || !t.Present {
+		if t.Rec.Usage != drivebay.UsageRemoving || !t.Present || t.Asked { // a listing that lacks it may be incomplete
 			continue
 		}
+		t.Asked = true
 		d := t.Drive
 		m.State.QueueEvents(drivebay.Event{At: now, Kind: drivebay.EventUsage, Drive: d.ID, From: d.Usage.String(), To: d.Usage.String(), Cause: "the removal continues after a restart: " + state.Describe(&d)})
 		if err := m.CheckRemovable(t, t.Rec.Forced); err != nil {

@@ -41,7 +41,7 @@ func (m *Replacer) allRead() bool {
 	if !m.inventoried {
 		m.inventoried = true
 		for _, t := range m.State.Drives {
-			m.inventoried = m.inventoried && (!t.Present || !t.NotReadYet())
+			m.inventoried = m.inventoried && (!t.Present || !t.NotReadYet() && !t.Recalled)
 		}
 	}
 	return m.inventoried

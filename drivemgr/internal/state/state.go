@@ -20,6 +20,7 @@ type State struct {
 	Calls   chan Call // functions for the owner's goroutine
 
 	Current      atomic.Pointer[drivebay.Snapshot]
+	removalBlock atomic.Pointer[func(drive string) string] // returns why a released drive may not be removed
 	unclaimBlock atomic.Pointer[func(drive string) string] // returns why a claim has to stay
 	SeqMu        sync.Mutex
 	SeqGrew      chan struct{} // closed and replaced when Seq grows
@@ -80,6 +81,17 @@ func (m *State) HasSuccessor(id string) bool {
 		}
 	}
 	return false
+}
+
+// DropSuccessor ends the succession of a drive that is used again: when it is removed once more, another drive can
+// take its place.
+func (m *State) DropSuccessor(id string) {
+	for _, t := range m.Drives {
+		if s := t.Rec.Succeeds; s != nil && s.Of == id && !s.Taken.IsZero() {
+			t.Rec.Succeeds, t.Drive.Succeeds = nil, nil
+			m.KeepRecord(t)
+		}
+	}
 }
 
 // NextMoment returns the next number in the order of readings and changes. A change wins over a

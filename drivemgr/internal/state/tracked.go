@@ -48,6 +48,7 @@ type Tracked struct {
 	HeldBack               string // why it is not released automatically, as last reported
 	// Recalled is true until the first reading by this daemon ends: its evidence is that of its record.
 	Recalled  bool
+	Asked     bool      // this daemon has had the kernel remove it, since it is REMOVING
 	PastRead  bool      // Options.Past was asked about it
 	storedSum string    // checksum of the record that was handed to the keeper, without telemetry
 	storedAt  time.Time // when that was
@@ -63,6 +64,9 @@ func (t *Tracked) Begin(now time.Time) {
 	t.Failures, t.absent, t.Unread, t.OpenError, t.OurErrors, t.OurTimeouts = 0, 0, 0, "", 0, 0
 	if t.Lane.Occupied(now) > 0 {
 		t.Lane = lane.New() // a command to the old device may never end; this is another device
+	}
+	if c := &t.Drive.Content; c.Kind == drivebay.ContentBlank || c.Kind == drivebay.ContentOurs {
+		c.Kind, c.Reason = drivebay.ContentUnknown, drivebay.NotRead // another machine may have written to it
 	}
 	for i, s := range t.Rec.History {
 		counters := maps.Clone(s.Counters)

@@ -18,6 +18,17 @@ func (m *State) UnclaimBlocked(t *Tracked) string {
 	return ""
 }
 
+// BlockRemoval sets why: a drive that is RELEASED is not removed while why returns a reason.
+func (m *State) BlockRemoval(why func(drive string) string) { m.removalBlock.Store(&why) }
+
+// RemovalBlocked returns why a released drive may not be removed, "" when it may.
+func (m *State) RemovalBlocked(drive string) string {
+	if why := m.removalBlock.Load(); why != nil {
+		return (*why)(drive)
+	}
+	return ""
+}
+
 // DeleteRecord removes the record of a drive that is OFFLINE.
 func (m *State) DeleteRecord(t *Tracked, why string) {
 	t.Life++ // the result of a reading under way is ignored
@@ -34,7 +45,7 @@ func (m *State) ChangeUsage(t *Tracked, e drivebay.UsageEvent, cause string) err
 		return fmt.Errorf("drive %s (%s): %w", t.Drive.ID, t.Drive.Name, err)
 	}
 	now := m.Machine.Now()
-	t.Rec.Usage, t.Rec.Forced = to, e == drivebay.UsageForce
+	t.Rec.Usage, t.Rec.Forced, t.Asked = to, e == drivebay.UsageForce, to == drivebay.UsageRemoving
 	if to == drivebay.UsageInUse {
 		t.Rec.Kept = findingKeys(t.Drive.Findings) // kept despite these
 	}

@@ -73,9 +73,7 @@ func (m *Tracker) ApplyListing(l inventory.Listing) {
 		}
 		m.Replacement.ReportPull(gone, now)
 	}
-	if !m.State.Listed {
-		m.Replacement.ResumeRemovals(now)
-	}
+	m.Replacement.ResumeRemovals(now)
 	m.State.Listed = true
 	m.fillBays()
 }

@@ -72,7 +72,13 @@ func (m *Tracker) mayBeAnother(base string, owner *state.Tracked, d *drivebay.Dr
 			return true
 		}
 	}
-	return !complete && owner.Present
+	return !complete && owner.Present || otherSerial(owner, d)
+}
+
+// otherSerial reports whether a drive shares the world-wide name of the owner of an id and has another
+// serial: there are drives of one model that all have the same name.
+func otherSerial(owner *state.Tracked, d *drivebay.Drive) bool {
+	return owner.Drive.Serial != "" && d.Serial != "" && owner.Drive.Serial != d.Serial
 }
 
 // assignIDs gives an id to the drive of a group that had it before, and other ids to the rest.
@@ -80,7 +86,8 @@ func (m *Tracker) assignIDs(base string, owner *state.Tracked, group []*drivebay
 	var rest []*drivebay.Drive // those that may be the owner
 	holder := m.unchangedDevice(owner, group)
 	for _, d := range group {
-		if t := m.recordOfDevice(d, base); holder == nil && (t == nil || !t.Rec.Duplicate) {
+		another := otherSerial(owner, d) && len(identifiers(owner.Drive.Content)) == 0 // only what it carries could prove that it is the owner
+		if t := m.recordOfDevice(d, base); holder == nil && (t == nil || !t.Rec.Duplicate) && !another {
 			rest = append(rest, d)
 		}
 	}
@@ -97,6 +104,9 @@ func (m *Tracker) assignIDs(base string, owner *state.Tracked, group []*drivebay
 			d.ID = t.Drive.ID
 		} else if d.ID == base {
 			d.ID = base + "-at-" + identity.Hash(identity.PlaceOf(d))
+		}
+		if d.IdentityIssue == "" && otherSerial(owner, d) {
+			d.IdentityIssue = fmt.Sprintf("worldwide name %q is that of drive %s, which has the serial %q", d.WWN, base, owner.Drive.Serial)
 		}
 		if d.IdentityIssue == "" {
 			d.IdentityIssue = fmt.Sprintf("serial %q and worldwide name %q are the same as those of drive %s, which was known before", d.Serial, d.WWN, base)

@@ -48,6 +48,8 @@ type Drives interface {
 	LeaveFailed(ctx context.Context, id, cause string) error
 	// BlockUnclaim keeps the claim of a drive while why returns a reason.
 	BlockUnclaim(why func(drive string) string)
+	// BlockRemoval keeps a released drive while why returns a reason.
+	BlockRemoval(why func(drive string) string)
 	// BlockForget keeps the record of a missing drive while why returns a reason.
 	BlockForget(why func(drive string) string)
 	// Note records what happened to a volume.

@@ -98,6 +98,22 @@ func (e *Inventory) WhyUnlisted(drive string) string {
 	return ""
 }
 
+// DependsOn returns what depends on a drive that is recorded as RELEASED, or why that is not known; "" if nothing does.
+func (e *Inventory) DependsOn(drive string) string {
+	if e.Ctx.Err() != nil { // the next engine decides by its own records
+		return "the volumes are not known"
+	}
+	for _, r := range e.Ledger.All() {
+		if v := &r.Volume; v.Usage != drivebay.VolumeReleased && slices.Contains(v.Location.Drives, drive) {
+			return fmt.Sprintf("on it is volume %s (%s)", v.Name, v.ID)
+		}
+	}
+	if why := e.WhyUnlisted(drive); why != "" {
+		return "it is not known what is on it: " + why
+	}
+	return ""
+}
+
 // unreadDrive is a drive whose volumes are not known, and why.
 type unreadDrive struct {
 	*drivebay.Drive
