@@ -7,7 +7,7 @@ type Mirror struct {
 	// Current is the drive whose leg alone holds everything; empty: all legs do.
 	Current string `json:"current,omitempty"`
 	// Boot is the boot id of the machine when the mirror was activated; empty: it was
-	// deactivated with all legs equal.
+	// deactivated with all legs equal, or the superblock of Current says that it served alone.
 	Boot string `json:"boot,omitempty"`
 	// Doubt is why it is not known which leg holds everything.
 	Doubt string `json:"doubt,omitempty"`

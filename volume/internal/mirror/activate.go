@@ -55,7 +55,7 @@ func (e *Mirrors) Deactivate(ctx context.Context, v *drivebay.Volume) error {
 		return fmt.Errorf("volume %s: %w", v.ID, err)
 	}
 	if mirror {
-		return e.closed(v)
+		return e.closed(ctx, v)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -223,7 +224,7 @@ func (e *Mirrors) doubt(id string, why error) error {
 	}
 	return e.changeMirror(id, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
 		if stale.newest != "" && m.Current == "" {
-			m.Current = stale.newest
+			m.Current, m.Boot = stale.newest, cmp.Or(m.Boot, e.Boot()) // nothing says that it served alone
 		} else if stale.newest == "" {
 			m.Doubt, m.Divided = stale.why, m.Divided || stale.divided
 		}

@@ -65,6 +65,8 @@ func sourceOfOne(m *drivebay.Mirror, here, away mirrorLeg) (string, error) {
 		return "", staleError{newest: away.drive, why: fmt.Sprintf("the leg on drive %s is not fully synchronized", here.drive)}
 	case m != nil && m.Divided, m != nil && m.Doubt != "" && m.Current == "" && !here.leftOut(away):
 		return "", staleError{why: m.Doubt, divided: m.Divided}
+	case m != nil && m.Current == here.drive && m.Boot == "" && !m.Accepted && here.super != nil && !here.leftOut(away): // it was used with the other one since
+		return "", staleError{why: fmt.Sprintf("the record is older than the leg on drive %s, and the other one may have been used without it since", here.drive)}
 	case m != nil && m.Current == here.drive:
 		return here.drive, nil
 	case m != nil && m.Current != "":

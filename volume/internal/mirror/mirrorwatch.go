@@ -108,13 +108,33 @@ func (e *Mirrors) settleMirror(ctx context.Context, v *drivebay.Volume) error {
 }
 
 // closed records that a mirror is not active any more. Legs that were equal stay equal.
-func (e *Mirrors) closed(v *drivebay.Volume) error {
+func (e *Mirrors) closed(ctx context.Context, v *drivebay.Volume) error {
 	e.mirrorDecisions.Add(1)
+	said := e.saysAlone(ctx, v)
 	return e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
 		known := m.Boot != "" // otherwise its state is not recorded
-		if m.Current == "" && m.Doubt == "" {
+		if m.Doubt == "" && (m.Current == "" || m.Current == said) {
 			m.Boot = ""
 		}
 		return m, known
 	})
+}
+
+// saysAlone returns the drive of the leg of an inactive mirror that served alone, if its superblock says so; else "".
+func (e *Mirrors) saysAlone(ctx context.Context, v *drivebay.Volume) string {
+	rec, err := e.Ledger.Record(v.ID)
+	if err != nil || rec.Volume.Mirror == nil || rec.Volume.Mirror.Current == "" {
+		return ""
+	}
+	r, err := e.Groups.ReportOf(ctx, v.Location)
+	if err != nil {
+		return ""
+	}
+	legs := e.mirrorLegs(v.Location, r.Group(v.Location.VG), r)
+	e.readSuperblocks(ctx, v.Location, r, legs)
+	i := slices.IndexFunc(legs, func(l mirrorLeg) bool { return l.drive == rec.Volume.Mirror.Current })
+	if i < 0 || len(legs) != 2 || !legs[i].leftOut(legs[1-i]) {
+		return ""
+	}
+	return legs[i].drive
 }
