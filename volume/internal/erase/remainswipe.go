@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/groups"
+	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -36,7 +37,7 @@ type failedWipe struct {
 // WipeAllRemains wipes what volumes of a group have left on a drive, before the drive
 // leaves the group. A drive that cannot be written leaves all the same, with an event.
 func (e *Eraser) WipeAllRemains(ctx context.Context, l drivebay.Location, drive string) error {
-	if err := e.WipeRemains(ctx, l, drive); err != nil {
+	if err := e.wipeRemains(ctx, l, drive, e.Inventory.Intact); err != nil {
 		return err
 	}
 	left, err := e.RemainsOn(drive)
@@ -47,8 +48,15 @@ func (e *Eraser) WipeAllRemains(ctx context.Context, l drivebay.Location, drive 
 }
 
 // WipeRemains wipes what volumes of a group have left in free extents of a drive. Data
-// that cannot be wiped stays, and the event VolumeLeft reports it.
+// that cannot be wiped stays, and the event VolumeLeft reports it. The group has lost
+// volumes for good that the records still have.
 func (e *Eraser) WipeRemains(ctx context.Context, l drivebay.Location, drive string) error {
+	return e.wipeRemains(ctx, l, drive, func(drivebay.Location, *lvm.Report) error { return nil })
+}
+
+// wipeRemains is WipeRemains if may allows it by the report of the group. Extents of a volume that LVM does not show look
+// free, and may be ranges that a move was to leave and that was called off: their record reserves them.
+func (e *Eraser) wipeRemains(ctx context.Context, l drivebay.Location, drive string, may func(drivebay.Location, *lvm.Report) error) error {
 	left, err := e.RemainsOn(drive)
 	if err == nil && len(left) > 0 {
 		err = e.Device.MayWrite(drive)
@@ -58,14 +66,14 @@ func (e *Eraser) WipeRemains(ctx context.Context, l drivebay.Location, drive str
 	}
 	for _, r := range left {
 		e.Groups.SetWaitReason(l.VG, fmt.Sprintf("what its volumes have left on drive %s is being wiped", drive))
-		wiped, err := e.wipeRanges(ctx, l, r)
+		wiped, err := e.wipeRanges(ctx, l, r, may)
 		if err == nil {
 			if err := e.Opt.After(l.VG, "wipe what is left on "+drive); wiped && err != nil {
 				return fmt.Errorf("%w: %w", ledger.ErrStopped, err)
 			}
 			continue
 		}
-		if ctx.Err() != nil || errors.Is(err, ledger.ErrStopped) || errors.Is(err, drivebay.ErrPending) {
+		if ctx.Err() != nil || errors.Is(err, ledger.ErrStopped) || errors.Is(err, drivebay.ErrPending) || errors.Is(err, inventory.ErrLacking) {
 			return err
 		}
 		if err := e.notWiped(r, err); err != nil {
@@ -95,12 +103,12 @@ func (e *Eraser) notWiped(r drivebay.Remains, why error) error {
 }
 
 // wipeRanges wipes the free parts of some ranges and drops them from the record.
-func (e *Eraser) wipeRanges(ctx context.Context, l drivebay.Location, r drivebay.Remains) (any bool, err error) {
+func (e *Eraser) wipeRanges(ctx context.Context, l drivebay.Location, r drivebay.Remains, may func(drivebay.Location, *lvm.Report) error) (any bool, err error) {
 	for _, left := range r.Ranges {
 		for at := left.Start; at < left.Start+left.Size; at += Piece {
 			part := drivebay.RemainsRange{Start: at, Size: min(Piece, left.Start+left.Size-at), Wipe: left.Wipe}
 			wiped, err := steps.Through(ctx, e.Steps, "vg "+l.VG, steps.ProgramTime, func(ctx context.Context) ([]drivebay.RemainsRange, error) {
-				return e.wipePiece(ctx, l, r, part)
+				return e.wipePiece(ctx, l, r, part, may)
 			})
 			if err != nil {
 				return any, err
@@ -125,7 +133,7 @@ func (e *Eraser) wipeRanges(ctx context.Context, l drivebay.Location, r drivebay
 // wipePiece wipes the extents of a range that LVM reports as free. Its caller holds the
 // group's lane, so the group does not change. But a move starts outside that lane: in a
 // moving group only the move itself wipes, which passes a location with all its drives.
-func (e *Eraser) wipePiece(ctx context.Context, l drivebay.Location, r drivebay.Remains, left drivebay.RemainsRange) ([]drivebay.RemainsRange, error) {
+func (e *Eraser) wipePiece(ctx context.Context, l drivebay.Location, r drivebay.Remains, left drivebay.RemainsRange, may func(drivebay.Location, *lvm.Report) error) ([]drivebay.RemainsRange, error) {
 	p, here := e.Groups.PVPart(r.Drive)
 	if !here || p.GUID != r.Partition {
 		return nil, fmt.Errorf("drive %s: partition %s: %w", r.Drive, r.Partition, drivebay.ErrNotFound)
@@ -144,6 +152,9 @@ func (e *Eraser) wipePiece(ctx context.Context, l drivebay.Location, r drivebay.
 	report, err := e.LVM.Read(ctx, devices)
 	if err != nil {
 		return nil, steps.InOurWords(groups.OurError(err))
+	}
+	if err := may(l, report); err != nil {
+		return nil, err
 	}
 	pv, g := report.On(p.Dev)
 	switch {
@@ -210,7 +221,7 @@ func (e *Eraser) WipeFree(ctx context.Context, l drivebay.Location) error {
 		if _, here := e.Groups.PVPart(id); !here {
 			continue
 		}
-		if err := e.WipeRemains(ctx, l, id); err != nil {
+		if err := e.wipeRemains(ctx, l, id, e.Inventory.Intact); err != nil {
 			return err
 		}
 	}

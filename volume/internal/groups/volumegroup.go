@@ -200,15 +200,23 @@ func (h *VolumeGroup) legWaits(leg, other DriveState, otherDrive string) string 
 	switch {
 	case !other.Here:
 		return fmt.Sprintf("drive %s, which has the other leg, is not there: put it back", otherDrive)
+	case leg.Here && leg.Well && !other.Well:
+		return illSource(otherDrive)
 	case !leg.Here && !h.newestOn(otherDrive):
 		return fmt.Sprintf("drive %s, which has the other leg, does not have the newest data: put the drive that has them back, or run `drivebay volume accept-loss`", otherDrive)
 	}
 	return ""
 }
 
+// illSource is why a leg on a drive that is well stays while the other one is on a BAD drive: that drive may not be readable
+// everywhere, and the leg that is copied from it would be the only other one.
+func illSource(drive string) string {
+	return fmt.Sprintf("drive %s, which has the other leg, is BAD: its leg has to leave first, `drivebay release %s`", drive, drive)
+}
+
 // directionLinear returns which way a group on two drives moves. Home is the first of them,
 // until it is empty: the group moves back there if that drive stays, or if the other one has
-// turned BAD, but never from a drive that is well to one that is BAD.
+// turned BAD or has to leave as well, but never from a drive that is well to one that is BAD.
 func directionLinear(home, other string, look func(string) DriveState) (Direction, bool) {
 	a, b := look(home), look(other)
 	back := Direction{From: other, To: home}
@@ -230,7 +238,7 @@ func directionLinear(home, other string, look func(string) DriveState) (Directio
 		return back, true
 	case a.Well != b.Well:
 		return on, true
-	case a.Usage == drivebay.UsageInUse:
+	case a.Usage == drivebay.UsageInUse, b.Usage != drivebay.UsageInUse && !a.Empty: // the other one has to leave, too
 		return back, true
 	}
 	return on, true
@@ -284,6 +292,12 @@ func (h *VolumeGroup) directionMirror(look func(string) DriveState) (Direction, 
 		why := h.legWaits(is, look(other), other)
 		if c.Here && c.Holds && !c.Empty && look(other).Here { // a leg is there already, and its own legs decide
 			why = ""
+		}
+		switch {
+		case is.Here && is.Well && !is.Empty && look(other).Here && !look(other).Well: // its leg is still there
+			why = illSource(other)
+		case c.Here && is.Here && is.Well && !is.Empty && c.Usage != drivebay.UsageInUse: // another one is chosen
+			return Direction{From: third, To: id}, true
 		}
 		switch {
 		case !c.Here && c.Holds:

@@ -24,6 +24,17 @@ type origin struct {
 	fsUUID string // UUID of its filesystem: a copy has the same
 }
 
+// SizeNow returns the size of a thin volume or snapshot. LVM knows it better than a record from before the volume has grown.
+func (e *Provisioner) SizeNow(l drivebay.Location, recorded, overhead uint64) uint64 {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	lv := partitions.LVIn(e.Partitions.Index.LVM.Group(l.VG), l)
+	if lv == nil {
+		return recorded
+	}
+	return max(recorded, lv.Size-min(lv.Size, overhead))
+}
+
 // originOf returns the source of a new volume.
 func (e *Provisioner) originOf(s drivebay.Source) (origin, error) {
 	if s.Snapshot != "" {
@@ -37,7 +48,7 @@ func (e *Provisioner) originOf(s drivebay.Source) (origin, error) {
 		if err := errors.Join(e.Instances.RefuseSecondSnapshot(&r.Snapshot), e.VerifySnapshot(&r.Snapshot)); err != nil {
 			return origin{}, err
 		}
-		o := origin{Location: r.Snapshot.Location, size: r.Snapshot.Size, block: r.Snapshot.Block, fs: r.Snapshot.FSType, luks: r.Snapshot.LUKSUUID}
+		o := origin{Location: r.Snapshot.Location, size: e.SizeNow(r.Snapshot.Location, r.Snapshot.Size, place.Overhead(r.Snapshot.LUKSUUID)), block: r.Snapshot.Block, fs: r.Snapshot.FSType, luks: r.Snapshot.LUKSUUID}
 		e.Ledger.Mu.Lock()
 		defer e.Ledger.Mu.Unlock()
 		if g := e.Partitions.Index.LVM.Group(o.VG); g != nil && g.LV(o.LV) != nil {
@@ -53,7 +64,7 @@ func (e *Provisioner) originOf(s drivebay.Source) (origin, error) {
 	if v.Location.Kind != drivebay.LocationThin {
 		return origin{}, fmt.Errorf("volume %s: %w: only thin volumes can be copied, this one is %v; use a StorageClass with drivebay.io/backing: thin", v.ID, drivebay.ErrNoSupport, v.Location.Kind)
 	}
-	return origin{v.Location, v.Size, !v.HasFilesystem(), v.FSType, v.LUKSUUID, v.FSUUID}, e.Whole(v)
+	return origin{v.Location, e.SizeNow(v.Location, v.Size, place.OverheadOf(v)), !v.HasFilesystem(), v.FSType, v.LUKSUUID, v.FSUUID}, e.Whole(v)
 }
 
 // besideSource places a copy in the pool of its source. The copy of a filesystem has the UUID

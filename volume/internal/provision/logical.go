@@ -37,7 +37,7 @@ func (e logicalVolume) create(secrets drivebay.Secrets, wrote *atomic.Bool) ([]s
 		return nil, err
 	}
 	made := func(r *lvm.Report) ([]lvm.Step, error) {
-		return commands, place.FitsPool(r, v.Location, v.Size+place.OverheadOf(v))
+		return commands, place.FitsPool(r, v.Location, max(v.Size+place.OverheadOf(v), e.sizeOfSource(r)))
 	}
 	plan = append(plan, e.unfilled(v.ID, e.Write.LVMStep("volume", v.Location, wrote, made)))
 	complete, err := e.complete(secrets, wrote)
@@ -59,6 +59,20 @@ func (e logicalVolume) complete(secrets drivebay.Secrets, wrote *atomic.Bool) (p
 	}
 	finish = append(finish, lvm.Deactivate(v.Location.VG, v.Location.LV)...)
 	return append(plan, e.Write.LVMStep("finish", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return finish, nil })), err
+}
+
+// sizeOfSource returns the size of the logical volume that a copy is made of, by a report; 0: it is not a copy, or not listed. The source may
+// have grown since the copy was requested.
+func (e logicalVolume) sizeOfSource(r *lvm.Report) uint64 {
+	if e.rec.Volume.Source == (drivebay.Source{}) {
+		return 0
+	}
+	if o, err := e.originOf(e.rec.Volume.Source); err == nil {
+		if lv := partitions.LVOf(r, o.Location); lv != nil {
+			return lv.Size
+		}
+	}
+	return 0
 }
 
 func (e logicalVolume) makeVolume() ([]lvm.Step, error) {

@@ -68,7 +68,7 @@ func (e *Repairer) mayHeal(ctx context.Context, v *drivebay.Volume, r drivebay.H
 	case r.Safe && moves(v, e.Drives.Snapshot()):
 		return fmt.Errorf("%w: it is moving to another drive; retry later", drivebay.ErrPending)
 	}
-	if err := mounts.CheckOptions(v.FSType, r.Options); err != nil {
+	if err := errors.Join(mounts.Undecided(v), mounts.CheckOptions(v.FSType, r.Options)); err != nil {
 		return err
 	}
 	return e.Mounts.HasPaths(ctx, v, r.Path, r.Staging)

@@ -52,6 +52,7 @@ func (e *Snapshotter) PlaceSnapshot(id, name, volume string) error {
 	if err := errors.Join(e.Provision.Whole(v), groups.RefuseMoving(v.Location)); err != nil {
 		return err
 	}
+	v.Size = e.Provision.SizeNow(v.Location, v.Size, place.OverheadOf(v))
 	need := 2*v.Size + place.OverheadOf(v) // a snapshot may come to differ in every block
 	switch have, err := e.Inventory.PlacementView().GrowsTo(v); {
 	case err != nil:
@@ -124,7 +125,11 @@ func (e *Snapshotter) MakeSnapshot(ctx context.Context, id string) error {
 		return err
 	}
 	snapshot := e.Write.LVMStep("snapshot", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) {
-		return plan, place.FitsPool(r, l, source.Volume.Size+place.OverheadOf(&source.Volume))
+		size := source.Volume.Size + place.OverheadOf(&source.Volume)
+		if lv := partitions.LVOf(r, source.Volume.Location); lv != nil {
+			size = max(size, lv.Size)
+		}
+		return plan, place.FitsPool(r, l, size)
 	})
 	create := snapshot.Do
 	snapshot.Do = func(ctx context.Context) error {

@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"slices"
+
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
@@ -68,6 +70,9 @@ func extentsOn(g *lvm.Group, l drivebay.Location, pv string) []lvm.Allocation {
 				out = append(out, run)
 			}
 		}
+	}
+	if move := g.AnyMove(); move != nil && slices.ContainsFunc(g.Moved(move), func(name string) bool { return name == l.LV || l.Pool != "" && name == l.Pool }) {
+		out = append(out, g.ExtentsOn(move.Name, pv)...) // until it has moved, LVM has them with the move
 	}
 	return out
 }
