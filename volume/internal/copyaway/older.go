@@ -9,6 +9,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/volume/internal/expand"
+	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/write"
@@ -28,7 +29,7 @@ func (e *Copier) hasArrived(r *drivebay.VolumeRecord) bool {
 // correctMove records that a volume is at the target of its move, if the partition table there says so.
 func (e *Copier) correctMove(ctx context.Context, id string) error {
 	rec, err := e.Ledger.Record(id)
-	if err != nil {
+	if err != nil || partitions.MoveOf(&rec) == nil || inventory.Moved(&rec) { // it has ended since the caller looked
 		return err
 	}
 	to := partitions.MoveOf(&rec).To
