@@ -15,6 +15,6 @@ func TestBadSectorStays(t *testing.T) {
 	w.Add(Medium, Error{At: now, Sector: 4096, Placed: true}, host.LogLine{At: now, Text: "critical medium error"})
 	k := &drivebay.Kernel{}
 	if w.Count(k, now.Add(25*time.Hour)); len(k.BadSectors) != 1 || k.UnresolvedErrors != 1 || k.MediaErrors24h != 0 {
-		t.Errorf("nobody has read the sector: %v, %d unresolved, %d in the day", k.BadSectors, k.UnresolvedErrors, k.MediaErrors24h)
+		t.Errorf("the sector was not read: bad sectors %v, %d unresolved, %d in the last 24 h", k.BadSectors, k.UnresolvedErrors, k.MediaErrors24h)
 	}
 }

@@ -186,3 +186,76 @@ func (e *Devices) plain(v *drivebay.Volume, why error) error {
 	}
 	return err
 }
+
+// MayUse refuses a volume whose replication has ended, or whose record is older than the mark on its drive. It makes a plain volume
+// of one that is used before its metadata are written: its filesystem, or its user, may then use the room for them. Enable
+// then measures the piece again, and grows it by another room.
+func (e *Devices) MayUse(ctx context.Context, v *drivebay.Volume) error {
+	switch {
+	case v.Replicated() && v.Replication.Ended:
+		return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(v))
+	case v.Replicated():
+		return nil
+	}
+	newer, err := markIsNewer(ctx, e, v)
+	switch {
+	case err != nil:
+		return err
+	case newer:
+		return e.believeMark(ctx, v)
+	case v.Replication == nil:
+		return nil
+	}
+	if e.Partitions.Marked(v) {
+		if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.Write.MarkReplicated("mark plain", v, false)}); err != nil {
+			return err
+		}
+	}
+	return e.plain(v, nil)
+}
+
+// markIsNewer reports whether the record of a volume is older than the mark on its drive: it does not know of its replication, or only
+// that one is being prepared, while the metadata were in use.
+func markIsNewer(ctx context.Context, e *Devices, v *drivebay.Volume) (bool, error) {
+	if marked := e.Partitions.Marked(v); v.Replication == nil || v.Replicated() || !marked {
+		return marked && v.Replication == nil, nil
+	}
+	m, err := metadataOf(ctx, e, v)
+	if errors.Is(err, drbd.ErrNoMetadata) {
+		return false, nil
+	}
+	return err == nil && !m.New(), err
+}
+
+// Correct corrects the record of a volume that is older than the mark on its drive.
+func (e *Devices) Correct(ctx context.Context, id string) error {
+	rec, err := e.Ledger.Record(id)
+	if err != nil || rec.Volume.Replication != nil {
+		return err
+	}
+	if err = e.believeMark(ctx, &rec.Volume); rec.Volume.Replication != nil {
+		return nil
+	}
+	return err
+}
+
+// believeMark records that the replication of a volume is lost, if its piece is still marked.
+func (e *Devices) believeMark(ctx context.Context, v *drivebay.Volume) error {
+	marked, err := e.Write.MarkReplicated("", v, true).Done(ctx)
+	if err != nil || !marked {
+		return err
+	}
+	d, err := e.belowOf(v).Ready(ctx)
+	if err != nil {
+		return err
+	}
+	rec, err := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) error {
+		r.Volume.Replication = drivebay.LostReplication(d.Size)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	*v = rec.Volume
+	return fmt.Errorf("%w: %s", drivebay.ErrRefused, Incomplete(v))
+}
