@@ -67,7 +67,7 @@ func copyKilled(t *testing.T, after int, r drivebay.VolumeRequest, lost bool) (s
 			s.Errorf("the unfinished copy is not told of: %q", told)
 		}
 		err := s.stage(all[0].Volume, with(rightKey))
-		if errors.Is(err, drivebay.ErrRefused) && strings.Contains(err.Error(), "another copy") { // an operator decides
+		if errors.Is(err, drivebay.ErrRefused) && strings.Contains(err.Error(), "uses the copy on drive") { // an operator decides
 			if last == "copy" || last == "settled" || last == "wipe" {
 				s.Errorf("after %q only one copy is whole: %v", last, err)
 			}

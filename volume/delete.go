@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/volume/internal/mounts"
+	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 )
 
@@ -67,7 +67,7 @@ func (e *parts) delete(ctx context.Context, id string) error {
 	if r, err = e.ledger.Record(id); err != nil {
 		return err
 	}
-	if err := errors.Join(mounts.Undecided(&r.Volume), e.instances.Supersede(&r), e.copyaway.EndMoveFirst(ctx, id, true)); err != nil {
+	if err := errors.Join(instances.Undecided(&r.Volume), e.instances.Supersede(&r), e.copyaway.EndMoveFirst(ctx, id, true)); err != nil {
 		return err
 	}
 	if err := e.copyaway.WipeCopies(ctx, id); err != nil {

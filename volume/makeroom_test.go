@@ -610,7 +610,7 @@ func (c roomCase) lost(t *testing.T, r drivebay.VolumeRequest, n int) (more bool
 				s.Fatalf("after %q: found: %+v", steps, v.Volume)
 			}
 			err := s.stage(v.Volume, with(rightKey))
-			if errors.Is(err, drivebay.ErrRefused) && strings.Contains(err.Error(), "another copy") { // an operator decides
+			if errors.Is(err, drivebay.ErrRefused) && strings.Contains(err.Error(), "uses the copy on drive") { // an operator decides
 				s.must(s.e.ClearVolume(s.Context(), v.ID))
 				err = s.stage(v.Volume, with(rightKey))
 			}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/volume/internal/mounts"
+	"github.com/drivebay/drivebay/volume/internal/instances"
 )
 
 // RetryVolume retries failed work of the engine now: creation, growth and removal. It continues where
@@ -21,7 +21,7 @@ func (e operatorCalls) RetryVolume(ctx context.Context, id string) error {
 			}
 			return fmt.Errorf("%w: no failure to retry, its status is %v", drivebay.ErrInvalid, v.CSIStatus)
 		}
-		if err := mounts.Undecided(&v); err != nil {
+		if err := instances.Undecided(&v); err != nil {
 			return err
 		}
 		switch before := v.State().Before; before {

@@ -119,3 +119,17 @@ func (e *Finder) DetectConflict(r *drivebay.VolumeRecord) error {
 	}
 	return err
 }
+
+// Undecided refuses a volume of which the drives have two, and names both ways out. Where both are on one drive, it
+// cannot be pulled to use the other one.
+func Undecided(v *drivebay.Volume) error {
+	why, on := v.Undecided(), strings.Join(v.Location.Drives, ", ")
+	if why == "" {
+		return nil
+	}
+	other := "pull drive " + on
+	if strings.Contains(why, on) && !v.Location.OnLVM() {
+		other = fmt.Sprintf("stop drivebay, delete partition %s of that drive (`sfdisk --delete`), start it again", v.Location.Partition)
+	}
+	return fmt.Errorf("%w: %s; `drivebay volume clear %s` uses the copy on drive %s; to use the other one, %s and run `drivebay volume forget %[3]s`", drivebay.ErrRefused, why, v.ID, on, other)
+}

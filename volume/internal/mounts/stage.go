@@ -10,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/device"
+	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -17,7 +18,7 @@ import (
 // CanUse refuses a use for which the volume is not made or not ready. OnVolume adds the
 // volume's id to the errors.
 func CanUse(v *drivebay.Volume, block bool, fs string, options []string) error {
-	if err := Undecided(v); err != nil { // its mode may be that of the duplicate
+	if err := instances.Undecided(v); err != nil { // its mode may be that of the duplicate
 		return err
 	}
 	if block == v.HasFilesystem() {

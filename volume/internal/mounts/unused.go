@@ -4,20 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 )
-
-// Undecided refuses a volume that was found on two drives, and names both ways out.
-func Undecided(v *drivebay.Volume) error {
-	why := v.Undecided()
-	if why == "" {
-		return nil
-	}
-	on := strings.Join(v.Location.Drives, ", ")
-	return fmt.Errorf("%w: %s; `drivebay volume clear %s` uses the copy on drive %s; to use the other one, pull drive %[4]s and run `drivebay volume forget %[3]s`", drivebay.ErrRefused, why, v.ID, on)
-}
 
 // HasPaths returns an error unless the volume is mounted or recorded at each path. Empty paths are
 // skipped.

@@ -15,7 +15,6 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/luks"
-	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
 	"github.com/drivebay/drivebay/volume/internal/steps"
@@ -319,7 +318,7 @@ func (e *Provisioner) finish(id string) error {
 // Whole refuses a volume that is half made or half removed, and one of which it is not known where it is: a
 // copy of it could be that of another volume. One whose drive is away is ErrUnavailable: it can be copied once the drive is back.
 func (e *Provisioner) Whole(v *drivebay.Volume) error {
-	if err := mounts.Undecided(v); err != nil {
+	if err := instances.Undecided(v); err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, err)
 	}
 	doing := v.CSIStatus

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 )
@@ -68,7 +69,7 @@ func (e *Repairer) mayHeal(ctx context.Context, v *drivebay.Volume, r drivebay.H
 	case r.Safe && moves(v, e.Drives.Snapshot()):
 		return fmt.Errorf("%w: it is moving to another drive; retry later", drivebay.ErrPending)
 	}
-	if err := errors.Join(mounts.Undecided(v), mounts.CheckOptions(v.FSType, r.Options)); err != nil {
+	if err := errors.Join(instances.Undecided(v), mounts.CheckOptions(v.FSType, r.Options)); err != nil {
 		return err
 	}
 	return e.Mounts.HasPaths(ctx, v, r.Path, r.Staging)

@@ -10,8 +10,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/replication"
 	"github.com/drivebay/drivebay/volume/internal/device"
+	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
-	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
 	"github.com/drivebay/drivebay/volume/internal/steps"
@@ -172,7 +172,7 @@ func check(r drivebay.ReplicationRequest) error {
 
 // free refuses a volume that DRBD cannot be put under now.
 func (e *Replicator) free(ctx context.Context, v *drivebay.Volume) error {
-	if err := mounts.Undecided(v); err != nil {
+	if err := instances.Undecided(v); err != nil {
 		return err
 	}
 	if v.AwaitsKey {
