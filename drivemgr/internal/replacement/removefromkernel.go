@@ -25,20 +25,45 @@ func (m *Replacer) removeFromKernel(ctx context.Context, d *drivebay.Drive) erro
 			m.State.Log.Warn("cannot switch on the light of a bay", "op", "remove", "drive", d.ID, "err", err)
 		}
 	}
-	files := removeFiles(d)
-	if len(files) == 0 {
+	files, err := m.filesNow(ctx, d.ID)
+	switch {
+	case errors.Is(err, errCanceled):
+		return fmt.Errorf("drive %s (%s): %w", d.ID, d.Name, err)
+	case err == nil && len(files) == 0:
 		return nil // the kernel has no file to remove the drive: an operator pulls it
+	case err == nil:
+		limited, cancel := context.WithTimeout(ctx, RemoveTime)
+		defer cancel()
+		_, err = lane.Through(limited, lane.New(), m.State.Machine, func(context.Context) (struct{}, error) {
+			return struct{}{}, m.writeFiles(files)
+		})
 	}
-	limited, cancel := context.WithTimeout(ctx, RemoveTime)
-	defer cancel()
-	_, err := lane.Through(limited, lane.New(), m.State.Machine, func(context.Context) (struct{}, error) {
-		return struct{}{}, m.writeFiles(files)
-	})
 	if err == nil {
 		return m.Refresh(ctx)
 	}
 	err = fmt.Errorf("drive %s (%s): remove from the kernel: %w", d.ID, d.Name, state.Translate(err))
 	return errors.Join(err, m.LeaveFailed(context.WithoutCancel(ctx), d.ID, err.Error()))
+}
+
+var errCanceled = fmt.Errorf("%w: its removal was canceled meanwhile", drivebay.ErrRefused)
+
+// filesNow returns the files of a drive that may still be removed. While an enclosure switches a light, an operator can
+// cancel the removal, a volume can be mounted, and another drive can get the address of the drive.
+func (m *Replacer) filesNow(ctx context.Context, drive string) (files []string, err error) {
+	if err := m.ListNow(ctx); err != nil { // no uevent announces a mount
+		return nil, err
+	}
+	err = m.State.Change(ctx, drive, func(t *state.Tracked) error {
+		switch {
+		case t.Rec.Usage == drivebay.UsageRemoved: // it was pulled
+			return nil
+		case t.Rec.Usage != drivebay.UsageRemoving:
+			return errCanceled
+		}
+		files = removeFiles(&t.Drive)
+		return m.CheckRemovable(t, t.Rec.Forced)
+	})
+	return files, err
 }
 
 func (m *Replacer) writeFiles(files []string) error {
