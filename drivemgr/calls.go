@@ -124,7 +124,7 @@ func (m *Manager) BlockForget(why func(drive string) string) {
 	m.tracking.BlockForget(why)
 }
 
-// BlockRemoval sets why: a drive that is RELEASED is not removed while why returns a reason, such as a volume of
+// BlockRemoval sets why: a drive that is RELEASED, or REMOVING since before a restart, is not removed while why returns a reason, such as a volume of
 // which the record of the drive says nothing, because it is older.
 func (m *Manager) BlockRemoval(why func(drive string) string) {
 	m.state.BlockRemoval(why)

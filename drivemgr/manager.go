@@ -155,6 +155,7 @@ func (m *Manager) runTick(ctx context.Context) {
 	m.poll.ReadKernel()
 	m.selftests.ScheduleSelfTests(ctx)
 	m.replacement.FollowHealth()
+	m.replacement.ResumeRemovals(m.state.Machine.Now())
 	m.claims.FollowPredecessors()
 	m.followStore()
 }

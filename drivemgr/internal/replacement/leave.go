@@ -92,13 +92,19 @@ func (m *Replacer) Emptied(ctx context.Context, drive string) error {
 // Waiting records what a drive that is being released waits for, and its progress.
 func (m *Replacer) Waiting(ctx context.Context, drive, by string, p *drivebay.Progress) error {
 	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
-		if t.Rec.Leaving != nil && t.Rec.Usage == drivebay.UsageReleasing {
-			l := *t.Rec.Leaving
-			l.Cause, l.Progress = by, p
-			t.Rec.Leaving, t.Drive.Leaving = &l, &l
+		if t.Rec.Usage == drivebay.UsageReleasing {
+			m.waits(t, by, p)
 		}
 		return nil
 	})
+}
+
+func (m *Replacer) waits(t *state.Tracked, by string, p *drivebay.Progress) {
+	if t.Rec.Leaving != nil {
+		l := *t.Rec.Leaving
+		l.Cause, l.Progress = by, p
+		t.Rec.Leaving, t.Drive.Leaving = &l, &l
+	}
 }
 
 // LeaveFailed records why a drive cannot be removed.

@@ -75,10 +75,18 @@ func (m *Replacer) ReportReturn(t *state.Tracked, d *drivebay.Drive, now time.Ti
 }
 
 // ResumeRemovals continues the removals of an earlier run: drives that the kernel was to remove and
-// that are still listed, or listed again.
+// that are still listed, or listed again. The record of such a drive can be older than the volumes on it: the removal
+// waits until nothing depends on the drive, unless it was forced.
 func (m *Replacer) ResumeRemovals(now time.Time) {
 	for _, t := range m.State.Drives {
 		if t.Rec.Usage != drivebay.UsageRemoving || !t.Present || t.Asked { // a listing that lacks it may be incomplete
+			continue
+		}
+		why := ""
+		if !t.Rec.Forced {
+			why = m.State.RemovalBlocked(t.Drive.ID)
+		}
+		if m.waits(t, why, nil); why != "" {
 			continue
 		}
 		t.Asked = true

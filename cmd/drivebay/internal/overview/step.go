@@ -26,7 +26,7 @@ func OfDrive(d *drivebay.Drive) Step {
 	case drivebay.UsageReleased:
 		return Step{"nothing depends on the drive", "an operator who approves the removal", fmt.Sprintf("`drivebay replace %s`; `drivebay cancel %s` keeps the drive", id, id)}
 	case drivebay.UsageRemoving:
-		return Step{"the kernel removes the drive", "the kernel", fmt.Sprintf("`drivebay replace %s` shows the progress", id)}
+		return Step{"the kernel removes the drive", cmp.Or(cause, "the kernel"), fmt.Sprintf("`drivebay replace %s` shows the progress; `drivebay cancel %s` keeps the drive", id, id)}
 	case drivebay.UsageRemoved:
 		if d.Status == drivebay.StatusOnline {
 			return Step{"the drive was removed and is back: nothing is written to it", "an operator", fmt.Sprintf("pull it, or `drivebay accept %s` uses it again", id)}
