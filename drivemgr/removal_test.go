@@ -52,3 +52,24 @@ func TestForcedRemovalGoesOn(t *testing.T) {
 		sim.Close()
 	}
 }
+
+// TestRemovalOfOneActuator: a disk with two actuators is two drives in one bay. Neither is safe to pull before the other one is.
+func TestRemovalOfOneActuator(t *testing.T) {
+	unit := func(lun string, usage drivebay.Usage) *state.Tracked {
+		return &state.Tracked{Present: true, Rec: drivebay.Record{Usage: usage}, Drive: drivebay.Drive{ID: "unit" + lun, Identity: drivebay.Identity{Serial: "DUAL1"}, Transport: drivebay.TransportSAS,
+			Slot: drivebay.Slot{Enclosure: "e", Bay: "3"}, Paths: []drivebay.Path{{Address: "1:0:1:" + lun}}}}
+	}
+	for usage, may := range map[drivebay.Usage]bool{drivebay.UsageInUse: false, drivebay.UsageReleasing: false, drivebay.UsageFailed: false,
+		drivebay.UsageReleased: true, drivebay.UsageRemoving: true, drivebay.UsageRemoved: true} {
+		d, o := unit("0", drivebay.UsageReleased), unit("1", usage)
+		m := &replacement.Replacer{State: &state.State{Drives: map[string]*state.Tracked{"unit0": d, "unit1": o}}}
+		for _, forced := range []bool{false, true} {
+			if err := m.CheckRemovable(d, forced); (err == nil) != may || err != nil && !errors.Is(err, drivebay.ErrRefused) {
+				t.Errorf("while the other one is %v: %v", usage, err)
+			}
+		}
+		if o.Drive.Serial = "ANOTHER"; m.CheckRemovable(d, false) != nil { // a virtual controller
+			t.Error("another disk of one target counts")
+		}
+	}
+}

@@ -177,7 +177,11 @@ func (m *Replacer) CheckRemovable(t *state.Tracked, forced bool) error {
 		}
 	}
 	for _, o := range m.State.Drives {
-		if o != t && o.Present && sharesController(&t.Drive, &o.Drive) {
+		switch {
+		case o == t || !o.Present:
+		case sharesDisk(&t.Drive, &o.Drive) && !slices.Contains(released, o.Rec.Usage):
+			return fmt.Errorf("%w: drive %s (%s) is another unit of the same disk, is %v, and would be pulled with it: release it first", drivebay.ErrRefused, o.Drive.ID, o.Drive.Name, o.Rec.Usage)
+		case sharesController(&t.Drive, &o.Drive):
 			return fmt.Errorf("%w: drive %s (%s) is a namespace of the same controller and would be removed too", drivebay.ErrRefused, o.Drive.ID, o.Drive.Name)
 		}
 	}
@@ -187,6 +191,18 @@ func (m *Replacer) CheckRemovable(t *state.Tracked, forced bool) error {
 // volumeDevices holds the kinds of uses that the devices of a drivebay volume have: they
 // exist also while nothing uses the volume.
 var volumeDevices = map[string]bool{"lvm": true, "crypt": true, "dm": true}
+
+// released holds the usages of drives that may be pulled.
+var released = []drivebay.Usage{drivebay.UsageReleased, drivebay.UsageRemoving, drivebay.UsageRemoved}
+
+// sharesDisk reports whether two drives are the logical units of one disk, as those of its actuators are. A virtual controller
+// shows different disks as units of one target: those have different serials.
+func sharesDisk(a, b *drivebay.Drive) bool {
+	return a.Serial != "" && a.Serial == b.Serial && slices.ContainsFunc(a.Paths, func(p drivebay.Path) bool {
+		target := p.Address[:strings.LastIndex(p.Address, ":")+1]
+		return strings.Count(target, ":") == 3 && slices.ContainsFunc(b.Paths, func(o drivebay.Path) bool { return strings.HasPrefix(o.Address, target) })
+	})
+}
 
 func sharesController(a, b *drivebay.Drive) bool {
 	return a.Transport == drivebay.TransportNVMe && b.Transport == drivebay.TransportNVMe &&
