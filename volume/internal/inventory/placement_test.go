@@ -27,6 +27,30 @@ func worn(percent int) func(*drivebay.Drive) {
 	return func(d *drivebay.Drive) { d.Wear = &drivebay.Wear{PercentUsed: percent} }
 }
 
+// unitOf makes a drive one of those with a serial, at a place below a controller.
+func unitOf(at string) func(*drivebay.Drive) {
+	return func(d *drivebay.Drive) {
+		d.Serial, d.Paths = "S1", []drivebay.Path{{SysPath: "sys/devices/pci0000:00/0000:00:02.0/" + at}}
+	}
+}
+
+// TestUnitsOfOneDevice: the legs of a mirror are on two devices, as long as a third one can be paired with one of them, and
+// the leg that is made in place of a lost one is not on the device of the other one.
+func TestUnitsOfOneDevice(t *testing.T) {
+	s := PlacementView{Drives: &drivebay.Snapshot{Drives: []drivebay.Drive{drive("a", unitOf("nvme/nvme0/nvme0n1")), drive("b", unitOf("nvme/nvme0/nvme0n2")), drive("c")}},
+		Index: partitions.Index{Parts: map[string][]partitions.Part{"a": nil, "b": nil, "c": nil}}}
+	at, err := s.Choose(drivebay.Class{Backing: drivebay.BackingMirror, FSType: "ext4"}, partitions.GiB, nil)
+	if err != nil || len(at.Rooms) != 2 || at.Rooms[0].Drive.ID != "a" || at.Rooms[1].Drive.ID != "c" {
+		t.Errorf("a mirror: %+v, %v", at, err)
+	}
+	if d, err := s.Spare(Want{Block: 512}, []string{"a"}); err != nil || d.ID != "c" {
+		t.Errorf("a leg beside a: %+v, %v", d, err)
+	}
+	if d, err := s.Spare(Want{Block: 512}, []string{"a", "c"}); !errors.Is(err, drivebay.ErrNoSpace) {
+		t.Errorf("a leg beside a, in place of c: %+v, %v", d, err)
+	}
+}
+
 func oursAt(start, size uint64) partitions.Part {
 	return partitions.Part{Device: mounttable.Device{Size: size}, Start: start, Title: ledger.PartitionName(drivebay.VolumeID("x"))}
 }
@@ -66,6 +90,9 @@ func TestPlacement(t *testing.T) {
 		"a mirror takes two":      {class: mirror, want: "a b"},
 		"a mirror of one":         {class: mirror, a: func(d *drivebay.Drive) { d.Claim = nil }, want: ""},
 		"a mirror that fits one":  {class: mirror, b: func(d *drivebay.Drive) { d.Size = 30 * partitions.GiB }, size: 40 * partitions.GiB, want: ""},
+		"a mirror of one device":  {class: mirror, a: unitOf("nvme/nvme0/nvme0n1"), b: unitOf("nvme/nvme0/nvme0n2"), want: ""},
+		"a mirror of one disk":    {class: mirror, a: unitOf("target1:0:1/1:0:1:0/block/sda"), b: unitOf("target1:0:1/1:0:1:1/block/sdb"), want: ""},
+		"a mirror of one serial":  {class: mirror, a: unitOf("target1:0:1/1:0:1:0/block/sda"), b: unitOf("target1:0:2/1:0:2:0/block/sdb"), want: "a b"},
 		"a mirror of two blocks":  {class: mirror, b: func(d *drivebay.Drive) { d.LogicalBlock = 4096 }, want: ""},
 	} {
 		var changes [2][]change

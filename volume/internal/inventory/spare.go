@@ -9,6 +9,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
+	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
 // Want is what a spare drive must have.
@@ -20,17 +21,23 @@ type Want struct {
 }
 
 // Spare chooses the drive to which the volumes of another drive move: one that accepts
-// new volumes and has no physical volume. The best is of the same type, at least as
+// new volumes, has no physical volume, and is on the device of none of the drives in but. The best is of the same type, at least as
 // large as the old one, least worn, and then the smallest. Of smaller ones the largest.
 func (s PlacementView) Spare(w Want, but []string) (*drivebay.Drive, error) {
 	type offer struct {
 		drive *drivebay.Drive
 		size  uint64
 	}
+	beside := func(d *drivebay.Drive) bool {
+		return slices.ContainsFunc(but, func(id string) bool {
+			o, known := steps.DriveOf(s.Drives, id)
+			return id == d.ID || known && place.OneDevice(o, d)
+		})
+	}
 	var offers []offer
 	for _, r := range s.Rooms(drivebay.Class{Backing: drivebay.BackingLVM}) {
 		size := place.PVExtents(place.Largest(r.Free).Size()) * lvm.ExtentSize
-		if r.PV == nil && !slices.Contains(but, r.Drive.ID) && r.Drive.LogicalBlock == w.Block && size >= w.Taken {
+		if r.PV == nil && !beside(r.Drive) && r.Drive.LogicalBlock == w.Block && size >= w.Taken {
 			offers = append(offers, offer{r.Drive, size})
 		}
 	}

@@ -60,7 +60,9 @@ func mirrorSites(rooms []DriveSpace, over uint64) []Site {
 	})
 	for ; len(single) > 1; single = single[1:] {
 		// LVM makes no group of drives whose blocks differ in size (vgcreate 2.03.16, tried).
-		other := 1 + slices.IndexFunc(single[1:], func(r DriveSpace) bool { return r.Drive.LogicalBlock == single[0].Drive.LogicalBlock })
+		other := 1 + slices.IndexFunc(single[1:], func(r DriveSpace) bool {
+			return r.Drive.LogicalBlock == single[0].Drive.LogicalBlock && !OneDevice(r.Drive, single[0].Drive)
+		})
 		if other > 0 {
 			out = append(out, mirrorOf([]DriveSpace{single[0], single[other]}))
 			single = slices.Delete(single, other, other+1)
@@ -80,7 +82,7 @@ func together(rooms []DriveSpace, r DriveSpace) (Site, bool) {
 			all = append(all, o)
 		}
 	}
-	if len(all) < 2 || len(all) != len(r.PV.Members) || all[0].Drive.ID != r.Drive.ID {
+	if len(all) < 2 || len(all) != len(r.PV.Members) || all[0].Drive.ID != r.Drive.ID || OneDevice(all[0].Drive, all[1].Drive) {
 		return Site{}, false
 	}
 	return mirrorOf(all), true
