@@ -144,6 +144,9 @@ func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.Us
 		if l := t.Rec.Leaving; !forced && t.Rec.Usage == drivebay.UsageReleasing && l != nil {
 			return fmt.Errorf("drive %s (%s): %w: the drive is not released yet: %s", t.Drive.ID, t.Drive.Name, drivebay.ErrBusy, cmp.Or(l.Cause, "drivebay has not listed them yet; retry later"))
 		}
+		if !t.Present && t.Drive.Status != drivebay.StatusOffline { // only a complete listing shows that it is absent
+			return fmt.Errorf("drive %s (%s): %w: the drive is %v and may be in the machine: pull it, or retry when all drives can be listed", t.Drive.ID, t.Drive.Name, drivebay.ErrBusy, t.Drive.Status)
+		}
 		if err := m.CheckRemovable(t, forced); err != nil {
 			return fmt.Errorf("drive %s (%s): %w", t.Drive.ID, t.Drive.Name, err)
 		}
