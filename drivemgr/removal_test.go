@@ -73,3 +73,31 @@ func TestRemovalOfOneActuator(t *testing.T) {
 		}
 	}
 }
+
+// TestRemovalOfNamespaces: the namespaces of an SSD are removed with their controller. One goes when the others may go with it.
+func TestRemovalOfNamespaces(t *testing.T) {
+	namespace := func(id string, usage drivebay.Usage) *state.Tracked {
+		return &state.Tracked{Present: true, Rec: drivebay.Record{Usage: usage}, Drive: drivebay.Drive{ID: id, Transport: drivebay.TransportNVMe, Paths: []drivebay.Path{{Address: "0000:01:00.0"}}}}
+	}
+	mounted := drivebay.Use{Kind: "mount", What: "/data"}
+	for name, c := range map[string]struct {
+		usage drivebay.Usage
+		uses  []drivebay.Use
+		err   error
+	}{
+		"the other one is in use":  {usage: drivebay.UsageInUse, err: drivebay.ErrRefused},
+		"the other one is free":    {usage: drivebay.UsageReleased},
+		"it was removed before":    {usage: drivebay.UsageRemoved},
+		"somebody has it mounted":  {usage: drivebay.UsageReleased, uses: []drivebay.Use{mounted}, err: drivebay.ErrBusy},
+		"the machine runs from it": {usage: drivebay.UsageReleased, err: drivebay.ErrRefused},
+	} {
+		d, o := namespace("one", drivebay.UsageReleased), namespace("two", c.usage)
+		o.Drive.Uses, o.Drive.System = c.uses, name == "the machine runs from it"
+		m := &replacement.Replacer{State: &state.State{Drives: map[string]*state.Tracked{"one": d, "two": o}}}
+		for _, forced := range []bool{false, true} {
+			if err := m.CheckRemovable(d, forced); !errors.Is(err, c.err) || c.err == nil && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}

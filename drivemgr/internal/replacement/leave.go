@@ -10,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr/internal/lights"
 	"github.com/drivebay/drivebay/drivemgr/internal/state"
+	"github.com/drivebay/drivebay/internal/units"
 )
 
 // Replacer releases and removes drives, and recognizes drives that return.
@@ -100,8 +101,8 @@ func (m *Replacer) Waiting(ctx context.Context, drive, by string, p *drivebay.Pr
 }
 
 func (m *Replacer) waits(t *state.Tracked, by string, p *drivebay.Progress) {
-	if t.Rec.Leaving != nil {
-		l := *t.Rec.Leaving
+	if l := t.Rec.Leaving; l != nil && (l.Cause != by || l.Progress != p) {
+		l := *l
 		l.Cause, l.Progress = by, p
 		t.Rec.Leaving, t.Drive.Leaving = &l, &l
 	}
@@ -170,22 +171,31 @@ func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.Us
 // With force, devices that drivebay makes for its volumes do not count either; filesystems,
 // swap and devices that were made on a volume do.
 func (m *Replacer) CheckRemovable(t *state.Tracked, forced bool) error {
-	if t.Drive.System {
+	if err := removable(&t.Drive, forced); err != nil {
+		return err
+	}
+	for _, o := range m.State.Drives { // what is pulled, or removed with its controller, goes with all of its units
+		if o == t || !o.Present || !units.OfOneDevice(&t.Drive, &o.Drive) {
+			continue
+		}
+		if !slices.Contains(released, o.Rec.Usage) {
+			return fmt.Errorf("%w: drive %s (%s) is a unit of the same device, is %v, and would go with it: release that first", drivebay.ErrRefused, o.Drive.ID, o.Drive.Name, o.Rec.Usage)
+		}
+		if err := removable(&o.Drive, forced); err != nil {
+			return fmt.Errorf("drive %s (%s) is a unit of the same device and would go with it: %w", o.Drive.ID, o.Drive.Name, err)
+		}
+	}
+	return nil
+}
+
+func removable(d *drivebay.Drive, forced bool) error {
+	if d.System {
 		return fmt.Errorf("%w: the machine runs from this drive", drivebay.ErrRefused)
 	}
-	for _, u := range t.Drive.Uses {
+	for _, u := range d.Uses {
 		idle := u.Kind == "partition" || forced && volumeDevices[u.Kind]
 		if !u.Ours || !idle {
 			return fmt.Errorf("%w: the drive is in use: %s", drivebay.ErrBusy, strings.TrimSpace(u.Kind+" "+u.Device+" "+u.What))
-		}
-	}
-	for _, o := range m.State.Drives {
-		switch {
-		case o == t || !o.Present:
-		case sharesDisk(&t.Drive, &o.Drive) && !slices.Contains(released, o.Rec.Usage):
-			return fmt.Errorf("%w: drive %s (%s) is another unit of the same disk, is %v, and would be pulled with it: release it first", drivebay.ErrRefused, o.Drive.ID, o.Drive.Name, o.Rec.Usage)
-		case sharesController(&t.Drive, &o.Drive):
-			return fmt.Errorf("%w: drive %s (%s) is a namespace of the same controller and would be removed too", drivebay.ErrRefused, o.Drive.ID, o.Drive.Name)
 		}
 	}
 	return nil
@@ -195,21 +205,5 @@ func (m *Replacer) CheckRemovable(t *state.Tracked, forced bool) error {
 // exist also while nothing uses the volume.
 var volumeDevices = map[string]bool{"lvm": true, "crypt": true, "dm": true}
 
-// released holds the usages of drives that may be pulled.
+// released holds the usages of drives on which nothing depends, or which are given up.
 var released = []drivebay.Usage{drivebay.UsageReleased, drivebay.UsageRemoving, drivebay.UsageRemoved}
-
-// sharesDisk reports whether two drives are the logical units of one disk, as those of its actuators are. A virtual controller
-// shows different disks as units of one target: those have different serials.
-func sharesDisk(a, b *drivebay.Drive) bool {
-	return a.Serial != "" && a.Serial == b.Serial && slices.ContainsFunc(a.Paths, func(p drivebay.Path) bool {
-		target := p.Address[:strings.LastIndex(p.Address, ":")+1]
-		return strings.Count(target, ":") == 3 && slices.ContainsFunc(b.Paths, func(o drivebay.Path) bool { return strings.HasPrefix(o.Address, target) })
-	})
-}
-
-func sharesController(a, b *drivebay.Drive) bool {
-	return a.Transport == drivebay.TransportNVMe && b.Transport == drivebay.TransportNVMe &&
-		slices.ContainsFunc(a.Paths, func(p drivebay.Path) bool {
-			return slices.ContainsFunc(b.Paths, func(o drivebay.Path) bool { return o.Address == p.Address })
-		})
-}

@@ -59,6 +59,8 @@ func (m *Replacer) filesNow(ctx context.Context, drive string) (files []string, 
 			return nil
 		case t.Rec.Usage != drivebay.UsageRemoving:
 			return errCanceled
+		case !t.Present: // what has its address is another drive
+			return fmt.Errorf("%w: it cannot be listed", drivebay.ErrBusy)
 		}
 		files = removeFiles(&t.Drive)
 		return m.CheckRemovable(t, t.Rec.Forced)

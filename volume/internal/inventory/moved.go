@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/units"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
 	"github.com/drivebay/drivebay/volume/internal/steps"
@@ -78,9 +79,18 @@ func (s PlacementView) sitesToMove(v *drivebay.Volume) []place.Site {
 	})
 }
 
-// ChooseToLeave returns the place where a volume with a piece of a size moves when it has to leave its drive.
+// ChooseToLeave returns the place where a volume with a piece of a size moves when it has to leave its drive: not another unit of
+// the same device, which fails and is pulled with it.
 func (s PlacementView) ChooseToLeave(v *drivebay.Volume, size uint64) (place.Site, error) {
-	at, err := s.choose(s.sitesToMove(v), ClassOf(v), size, map[string]bool{v.Location.Drives[0]: true})
+	without := map[string]bool{v.Location.Drives[0]: true}
+	if from, known := steps.DriveOf(s.Drives, v.Location.Drives[0]); known {
+		for i := range s.Drives.Drives {
+			if d := &s.Drives.Drives[i]; units.OfOneDevice(from, d) {
+				without[d.ID] = true
+			}
+		}
+	}
+	at, err := s.choose(s.sitesToMove(v), ClassOf(v), size, without)
 	if err != nil {
 		err = fmt.Errorf("no other drive of its class has room for it, with blocks no larger than those of its drive: %w", err)
 	}

@@ -27,17 +27,23 @@ func worn(percent int) func(*drivebay.Drive) {
 	return func(d *drivebay.Drive) { d.Wear = &drivebay.Wear{PercentUsed: percent} }
 }
 
-// unitOf makes a drive one of those with a serial, at a place below a controller.
-func unitOf(at string) func(*drivebay.Drive) {
+// nvmeAt and sasAt make a drive a namespace of a controller and a unit of a target.
+func nvmeAt(controller string) func(*drivebay.Drive) {
 	return func(d *drivebay.Drive) {
-		d.Serial, d.Paths = "S1", []drivebay.Path{{SysPath: "sys/devices/pci0000:00/0000:00:02.0/" + at}}
+		d.Transport, d.Serial, d.Paths = drivebay.TransportNVMe, "S1", []drivebay.Path{{Address: controller}}
+	}
+}
+
+func sasAt(address string) func(*drivebay.Drive) {
+	return func(d *drivebay.Drive) {
+		d.Transport, d.Serial, d.Paths = drivebay.TransportSAS, "S1", []drivebay.Path{{Address: address}}
 	}
 }
 
 // TestUnitsOfOneDevice: the legs of a mirror are on two devices, as long as a third one can be paired with one of them, and
 // the leg that is made in place of a lost one is not on the device of the other one.
 func TestUnitsOfOneDevice(t *testing.T) {
-	s := PlacementView{Drives: &drivebay.Snapshot{Drives: []drivebay.Drive{drive("a", unitOf("nvme/nvme0/nvme0n1")), drive("b", unitOf("nvme/nvme0/nvme0n2")), drive("c")}},
+	s := PlacementView{Drives: &drivebay.Snapshot{Drives: []drivebay.Drive{drive("a", nvmeAt("0000:01:00.0")), drive("b", nvmeAt("0000:01:00.0")), drive("c")}},
 		Index: partitions.Index{Parts: map[string][]partitions.Part{"a": nil, "b": nil, "c": nil}}}
 	at, err := s.Choose(drivebay.Class{Backing: drivebay.BackingMirror, FSType: "ext4"}, partitions.GiB, nil)
 	if err != nil || len(at.Rooms) != 2 || at.Rooms[0].Drive.ID != "a" || at.Rooms[1].Drive.ID != "c" {
@@ -45,6 +51,9 @@ func TestUnitsOfOneDevice(t *testing.T) {
 	}
 	if d, err := s.Spare(Want{Block: 512}, []string{"a"}); err != nil || d.ID != "c" {
 		t.Errorf("a leg beside a: %+v, %v", d, err)
+	}
+	if at, err := s.ChooseToLeave(&drivebay.Volume{FSType: "ext4", Mode: drivebay.ModeFS, Location: drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{"a"}}}, partitions.GiB); err != nil || at.Rooms[0].Drive.ID != "c" {
+		t.Errorf("a volume leaves a: %+v, %v", at, err)
 	}
 	if d, err := s.Spare(Want{Block: 512}, []string{"a", "c"}); !errors.Is(err, drivebay.ErrNoSpace) {
 		t.Errorf("a leg beside a, in place of c: %+v, %v", d, err)
@@ -90,9 +99,9 @@ func TestPlacement(t *testing.T) {
 		"a mirror takes two":      {class: mirror, want: "a b"},
 		"a mirror of one":         {class: mirror, a: func(d *drivebay.Drive) { d.Claim = nil }, want: ""},
 		"a mirror that fits one":  {class: mirror, b: func(d *drivebay.Drive) { d.Size = 30 * partitions.GiB }, size: 40 * partitions.GiB, want: ""},
-		"a mirror of one device":  {class: mirror, a: unitOf("nvme/nvme0/nvme0n1"), b: unitOf("nvme/nvme0/nvme0n2"), want: ""},
-		"a mirror of one disk":    {class: mirror, a: unitOf("target1:0:1/1:0:1:0/block/sda"), b: unitOf("target1:0:1/1:0:1:1/block/sdb"), want: ""},
-		"a mirror of one serial":  {class: mirror, a: unitOf("target1:0:1/1:0:1:0/block/sda"), b: unitOf("target1:0:2/1:0:2:0/block/sdb"), want: "a b"},
+		"a mirror of one device":  {class: mirror, a: nvmeAt("0000:01:00.0"), b: nvmeAt("0000:01:00.0"), want: ""},
+		"a mirror of one disk":    {class: mirror, a: sasAt("1:0:1:0"), b: sasAt("1:0:1:1"), want: ""},
+		"a mirror of one serial":  {class: mirror, a: sasAt("1:0:1:0"), b: sasAt("1:0:2:0"), want: "a b"},
 		"a mirror of two blocks":  {class: mirror, b: func(d *drivebay.Drive) { d.LogicalBlock = 4096 }, want: ""},
 	} {
 		var changes [2][]change

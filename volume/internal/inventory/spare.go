@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/units"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
@@ -31,7 +32,7 @@ func (s PlacementView) Spare(w Want, but []string) (*drivebay.Drive, error) {
 	beside := func(d *drivebay.Drive) bool {
 		return slices.ContainsFunc(but, func(id string) bool {
 			o, known := steps.DriveOf(s.Drives, id)
-			return id == d.ID || known && place.OneDevice(o, d)
+			return id == d.ID || known && units.OfOneDevice(o, d)
 		})
 	}
 	var offers []offer

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/units"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 )
@@ -61,7 +62,7 @@ func mirrorSites(rooms []DriveSpace, over uint64) []Site {
 	for ; len(single) > 1; single = single[1:] {
 		// LVM makes no group of drives whose blocks differ in size (vgcreate 2.03.16, tried).
 		other := 1 + slices.IndexFunc(single[1:], func(r DriveSpace) bool {
-			return r.Drive.LogicalBlock == single[0].Drive.LogicalBlock && !OneDevice(r.Drive, single[0].Drive)
+			return r.Drive.LogicalBlock == single[0].Drive.LogicalBlock && !units.OfOneDevice(r.Drive, single[0].Drive)
 		})
 		if other > 0 {
 			out = append(out, mirrorOf([]DriveSpace{single[0], single[other]}))
@@ -82,7 +83,7 @@ func together(rooms []DriveSpace, r DriveSpace) (Site, bool) {
 			all = append(all, o)
 		}
 	}
-	if len(all) < 2 || len(all) != len(r.PV.Members) || all[0].Drive.ID != r.Drive.ID || OneDevice(all[0].Drive, all[1].Drive) {
+	if len(all) < 2 || len(all) != len(r.PV.Members) || all[0].Drive.ID != r.Drive.ID || units.OfOneDevice(all[0].Drive, all[1].Drive) {
 		return Site{}, false
 	}
 	return mirrorOf(all), true
