@@ -15,7 +15,8 @@ import (
 //     row where its rule requires several;
 //   - a finding whose cause is gone, or has become less, stands unchanged until the
 //     cause has been gone for ClearAfter (ClearQuick for rules marked Quick);
-//   - what was found in the pages of a drive stands unchanged while they cannot be read;
+//   - what was found in the pages of a drive stands unchanged while they cannot be read (of
+//     single pages, see Unread);
 //   - UNKNOWN ends with the first answer, because it is not about the drive's past;
 //   - a finding that an operator accepted stays hidden until its level grows or it
 //     turns BAD; one of a Quick rule is accepted only until its cause is gone.

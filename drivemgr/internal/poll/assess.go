@@ -108,6 +108,7 @@ func (m *Poller) Assess(t *state.Tracked) {
 	if t.NotReadYet() { // its first reading is under way: a missing answer is no fault yet
 		found = slices.DeleteFunc(found, func(f drivebay.Finding) bool { return f.Severity == drivebay.HealthUnknown })
 	}
+	found = health.Unread(t.Rec.Memory, found, d.Evidence)
 	t.Rec.Memory = health.Settle(t.Rec.Memory, found, now, m.State.Opt.Thresholds)
 	findings := slices.Clone(t.Rec.Memory.Findings)
 	drivebay.SortFindings(findings)

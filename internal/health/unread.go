@@ -1,0 +1,55 @@
+package health
+
+import (
+	"slices"
+
+	"github.com/drivebay/drivebay"
+)
+
+// shownOn holds the pages that a rule judges and without which the drive still counts as read. The
+// findings of the other rules are of pages without which it is UNKNOWN (see evidenceMissing).
+var shownOn = map[string][]string{
+	"OwnVerdict": {"ata-smart-status", "scsi-log-2f"},
+	"SelfTest":   {"ata-selftest-log", "ata-ext-selftest-log", "ata-log-directory", "nvme-selftest-log", "nvme-identify-controller", "scsi-log-10"},
+	"WearUsed":   {"ata-device-statistics", "ata-log-directory", "scsi-log-11"},
+
+	"ATAPrefailNow":         {"ata-smart-thresholds"},
+	"ATAPrefailPast":        {"ata-smart-thresholds"},
+	"ATAOldAgeNow":          {"ata-smart-thresholds"},
+	"SSDWearAttribute":      {"ata-smart-thresholds"},
+	"SSDRetiredBlocks":      {"ata-smart-thresholds"}, // BAD beside ATAPrefailNow
+	"SSDUncorrectable":      {"ata-smart-thresholds"},
+	"ATAErrorLog":           {"ata-error-log", "ata-ext-error-log", "ata-log-directory"},
+	"ATAPendingSectors":     {"ata-error-log", "ata-ext-error-log", "ata-log-directory"},
+	"ATAReallocatedSectors": {"ata-device-statistics", "ata-log-directory"},
+	"ATAUncorrectable":      {"ata-device-statistics", "ata-log-directory"},
+
+	"SCSIPrediction":     {"scsi-log-2f"},
+	"SCSIGrownDefects":   {"scsi-grown-defects"},
+	"SCSIUncorrected":    {"scsi-log-02", "scsi-log-03", "scsi-log-05"},
+	"SCSIPendingDefects": {"scsi-log-15-01"},
+	"SCSIBackgroundScan": {"scsi-log-15"},
+}
+
+// Unread adds to the findings of a reading those that stood before it and that it could not look for: one
+// of the pages that show them was asked for and not read. What has become less meanwhile stands as it was.
+func Unread(mem drivebay.Memory, found []drivebay.Finding, ev *drivebay.Evidence) []drivebay.Finding {
+	if ev == nil || len(ev.Problems) == 0 {
+		return found
+	}
+	for _, old := range mem.Findings {
+		hidden := slices.ContainsFunc(ev.Problems, func(p drivebay.Problem) bool { return slices.Contains(shownOn[old.Code], p.Page) })
+		if !hidden || !old.Gone.IsZero() {
+			continue
+		}
+		i := slices.IndexFunc(found, func(f drivebay.Finding) bool { return f.Code == old.Code })
+		switch {
+		case i < 0:
+			found = append(found, old)
+		case found[i].Severity.Rank() < old.Severity.Rank():
+			found[i] = old
+		}
+	}
+	drivebay.SortFindings(found)
+	return found
+}
