@@ -90,3 +90,8 @@ func SCSIHasPage(list []byte, code byte) bool {
 	}
 	return false
 }
+
+// SCSIHasLog is SCSIHasPage for log pages. A list that cannot be used names none.
+func SCSIHasLog(list []byte, code byte) bool {
+	return SCSILogPages(nil, list) == nil && SCSIHasPage(list, code)
+}

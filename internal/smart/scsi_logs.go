@@ -30,6 +30,25 @@ type logPage struct {
 	code, subpage byte
 }
 
+// SCSILogPages checks the list of supported log pages, page 00h (SPC-5, 7.3.16), which has nothing for the
+// evidence. A drive is asked for the pages in it alone: one that is empty or cut short would leave out what
+// shows a fault, and nothing would say so.
+func SCSILogPages(_ *drivebay.Evidence, b []byte) error {
+	const name = "scsi-log-00"
+	if err := atLeast(name, b, 4); err != nil {
+		return err
+	}
+	switch want := int(be.Uint16(b[2:])); {
+	case b[0]&0x7F != 0: // without DS
+		return ignored(name, "the page has the number %02Xh", b[0]&0x3F)
+	case want == 0:
+		return ignored(name, "the list is empty")
+	case len(b) < 4+want:
+		return ignored(name, "the list is truncated: %d of %d bytes", len(b), 4+want)
+	}
+	return nil
+}
+
 // read returns the complete parameters of a page. A page that is cut short gives those before the
 // cut and a Problem.
 func (l logPage) read(ev *drivebay.Evidence, b []byte) ([]parameter, error) {

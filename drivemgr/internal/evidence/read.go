@@ -56,7 +56,7 @@ var pageRequests = map[drivebay.Protocol][]pageRequest{
 		{host.SCSIVPDDeviceID, smart.SCSIVPDDeviceID, false, hasVPD(0x83)},
 		{host.SCSIVPDBlockChar, smart.SCSIVPDBlockChar, false, hasVPD(0xb1)},
 		{host.SCSICapacity, smart.SCSICapacity, false, nil},
-		{host.SCSILogSupported, nil, false, nil},
+		{host.SCSILogSupported, smart.SCSILogPages, false, nil},
 		{host.SCSILogIE, smart.SCSILogIE, false, hasSCSILog(0x2f)},
 		{host.SCSILogRead, smart.SCSILogRead, false, hasSCSILog(0x03)},
 		{host.SCSILogWrite, smart.SCSILogWrite, false, hasSCSILog(0x02)},
@@ -99,7 +99,7 @@ func hasVPD(page byte) func(answers) bool {
 }
 
 func hasSCSILog(page byte) func(answers) bool {
-	return func(a answers) bool { return smart.SCSIHasPage(a[host.SCSILogSupported], page) }
+	return func(a answers) bool { return smart.SCSIHasLog(a[host.SCSILogSupported], page) }
 }
 
 // Result is what was read from a drive at one time.
