@@ -2,6 +2,7 @@ package health
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -116,14 +117,24 @@ const (
 	step     = 5 * time.Minute // interval of these samples
 	keepDays = 400 * day       // age up to which Thin keeps one sample a day
 	newest   = 2               // samples kept at any interval, because rules compare two in a row
+
+	mostAhead = 1000 // samples of the future that are kept
 )
 
 // Thin returns a history of bounded length: the first sample of every five minutes for a day, the
 // first of every day for 400 days, and always the two newest. That is about 700 samples at most.
+//
+// Samples of the future are of a clock that was ahead, or is behind now. They come first, so that none of
+// them takes the place of a sample of today, and count again when the clock has passed them.
 func Thin(history []drivebay.Sample, now time.Time) []drivebay.Sample {
-	var out []drivebay.Sample
+	all := slices.SortedStableFunc(slices.Values(history), func(a, b drivebay.Sample) int { return a.At.Compare(b.At) })
+	n := len(all)
+	for n > 0 && all[n-1].At.After(now) {
+		n--
+	}
+	out := slices.Clone(all[n:][max(0, len(all)-n-mostAhead):])
 	var last time.Time
-	for i, s := range history {
+	for i, s := range all[:n] {
 		age := now.Sub(s.At)
 		if age > keepDays {
 			continue
@@ -132,7 +143,7 @@ func Thin(history []drivebay.Sample, now time.Time) []drivebay.Sample {
 		if age > dense {
 			slot = s.At.Truncate(day)
 		}
-		if len(out) > 0 && i < len(history)-newest && !slot.After(last) {
+		if !last.IsZero() && i < n-newest && !slot.After(last) {
 			continue
 		}
 		out = append(out, s)

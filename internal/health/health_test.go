@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +206,41 @@ func TestSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{week: "7 days", day: "24 h", 90 * time.Minute: "90 min", 5 * time.Second: "5 s", 1500 * time.Millisecond: "1.5s"} {
 		if got := span(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}
+
+// TestClockWasAhead: samples of a clock that was ahead, or is behind now, neither count nor replace those of
+// today: a drive whose link errors grow each hour is found, whatever the clock was at some start.
+func TestClockWasAhead(t *testing.T) {
+	for name, jump := range map[string]time.Duration{"by ten years": 3650 * day, "by ten hours": 10 * hour, "back to 1970": -30 * 365 * day} {
+		var history []drivebay.Sample
+		n, now := uint64(0), t0
+		read := func() []drivebay.Finding {
+			n++
+			ev := &drivebay.Evidence{At: now, Protocol: drivebay.ProtocolATA, Verdict: drivebay.VerdictPassed,
+				ATA: &drivebay.ATA{Attributes: []drivebay.Attribute{{ID: 199, Name: "UDMA_CRC_Error_Count", Count: n / 6}}}}
+			history = Thin(append(history, drivebay.Sample{At: now, Counters: Counters(ev, nil)}), now)
+			return Assess(Input{Evidence: ev, History: history, Type: drivebay.TypeHDD, Protocol: drivebay.ProtocolATA, Now: now}, Default())
+		}
+		for range 6 {
+			now = now.Add(10 * time.Minute)
+			read()
+		}
+		now = now.Add(jump)
+		read()
+		now = now.Add(10*time.Minute - jump)
+		read()
+		var found []drivebay.Finding
+		for range 6 * 48 {
+			now = now.Add(10 * time.Minute)
+			found = read()
+		}
+		if len(found) != 1 || found[0].Code != "ATALinkErrors" || !strings.Contains(found[0].Text, "+24 in 24 h") {
+			t.Errorf("%s: %+v, %d samples", name, found, len(history))
+		}
+		if sorted := slices.IsSortedFunc(history[1:], func(a, b drivebay.Sample) int { return a.At.Compare(b.At) }); !sorted || history[len(history)-1].At != now {
+			t.Errorf("%s: the newest sample is not the last one", name)
 		}
 	}
 }

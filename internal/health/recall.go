@@ -10,7 +10,7 @@ import (
 // Reaches reports whether a history goes back as far as any rule looks. One that does not may go on in what was measured of the
 // drive for people to look at (see Recall).
 func Reaches(history []drivebay.Sample, now time.Time) bool {
-	return len(history) > 0 && now.Sub(history[0].At) >= paceWindow
+	return slices.ContainsFunc(history, func(s drivebay.Sample) bool { return now.Sub(s.At) >= paceWindow })
 }
 
 // Recall returns a history with the points that were measured before it begins: the record of a drive is deleted with its
@@ -18,8 +18,10 @@ func Reaches(history []drivebay.Sample, now time.Time) bool {
 // They say which counter of the drive a value is of. A point of an hour has the time of its beginning and the value of its end.
 func Recall(history []drivebay.Sample, points []drivebay.HistoryPoint, counters map[string]uint64, now time.Time) []drivebay.Sample {
 	begins := now
-	if len(history) > 0 {
-		begins = history[0].At
+	for _, s := range history {
+		if s.At.Before(begins) {
+			begins = s.At
+		}
 	}
 	reallocated, _ := firstKey(counters, reallocatedKeys)
 	media, _ := firstKey(counters, mediaKeys)
