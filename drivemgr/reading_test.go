@@ -123,3 +123,16 @@ func TestAsleepBetweenFailures(t *testing.T) {
 		t.Errorf("after three failures it is %v: %+v", tr.Drive.Health, tr.Drive.Evidence)
 	}
 }
+
+// A self-test that was started while the clock was ahead is not in progress until the clock has passed that
+// time: no drive of the machine would be tested until then.
+func TestSelfTestOfAClockAhead(t *testing.T) {
+	m, tr := oneTracked(t, "sda")
+	now := m.state.Machine.Now()
+	tr.ReadingBegan = now.Add(-time.Minute)
+	for ahead, want := range map[time.Duration]bool{-time.Second: true, time.Minute: true, -2 * time.Hour: false, 87600 * time.Hour: false} {
+		if tr.Rec.LastLong = now.Add(ahead); tr.Testing(now) != want {
+			t.Errorf("started %v from now: in progress is %v", ahead, !want)
+		}
+	}
+}

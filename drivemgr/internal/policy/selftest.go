@@ -75,6 +75,7 @@ func (p SelfTestPlan) Due(all []Candidate, now time.Time) []start {
 		if c.Running || !c.Able {
 			continue
 		}
+		c.LastShort, c.LastLong = happened(c.LastShort, now), happened(c.LastLong, now)
 		switch {
 		case p.Long > 0 && now.Sub(c.LastLong) >= p.Long:
 			wishes = append(wishes, wish{start{c.ID, host.SelfTestLong}, c.LastLong})
@@ -90,6 +91,14 @@ func (p SelfTestPlan) Due(all []Candidate, now time.Time) []start {
 		out = append(out, w.start)
 	}
 	return out
+}
+
+// happened returns when a test was started; zero, which is not known, for a time of a clock that was ahead.
+func happened(at, now time.Time) time.Time {
+	if at.After(now) {
+		return time.Time{}
+	}
+	return at
 }
 
 // Later returns the later of two times.

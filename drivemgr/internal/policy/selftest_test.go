@@ -48,6 +48,8 @@ func TestSelfTestsDue(t *testing.T) {
 		{"the long one stands for the short one", []Candidate{monthly}, []start{{"monthly", host.SelfTestLong}}},
 		{"longest overdue first, two at once", []Candidate{weekly, monthly, never}, []start{{"never", host.SelfTestLong}, {"monthly", host.SelfTestLong}}},
 		{"one is running", []Candidate{weekly, monthly, never, testing}, []start{{"never", host.SelfTestLong}}},
+		{"a test of a clock that was ahead", []Candidate{{ID: "ahead", Able: true, LastShort: ago(1), LastLong: ago(-3650)}}, []start{{"ahead", host.SelfTestLong}}},
+		{"tested again since", []Candidate{{ID: "ahead", Able: true, LastShort: ago(-3650), LastLong: ago(1)}}, nil},
 		{"two are running", []Candidate{never, testing, testing}, nil},
 	}
 	for _, c := range cases {

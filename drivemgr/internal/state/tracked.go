@@ -113,7 +113,7 @@ func (t *Tracked) Testing(now time.Time) bool {
 		return true
 	}
 	started := policy.Later(t.Rec.LastShort, t.Rec.LastLong)
-	return now.Sub(started) < testReportTime && t.ReadingBegan.Before(started.Add(time.Second))
+	return now.Sub(started).Abs() < testReportTime && t.ReadingBegan.Before(started.Add(time.Second))
 }
 
 // longestTest is how long a self-test may take: the largest hard disks need two days.
