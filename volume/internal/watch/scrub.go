@@ -96,6 +96,7 @@ func (e *Watcher) ScrubDue(now time.Time) {
 }
 
 // due reports whether a check is due. A volume's first one is within a week, at a time set by its id.
+// A time far in the future is of a clock that was ahead.
 func (s *scrubs) due(r *drivebay.VolumeRecord, why Suspicion, now time.Time) bool {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -111,11 +112,11 @@ func (s *scrubs) due(r *drivebay.VolumeRecord, why Suspicion, now time.Time) boo
 	}
 	last := r.Volume.Created
 	if r.Scrub != nil {
-		return now.Sub(r.Scrub.At) >= scrubEvery
+		return now.Sub(r.Scrub.At).Abs() >= scrubEvery
 	}
 	h := fnv.New32a()
 	h.Write([]byte(r.Volume.ID))
-	return now.Sub(last) >= scrubEvery*time.Duration(h.Sum32()%1000)/1000
+	return now.Sub(last).Abs() >= scrubEvery*time.Duration(h.Sum32()%1000)/1000
 }
 
 // Scrubbing returns the id of the volume that is being checked; "" if none is.

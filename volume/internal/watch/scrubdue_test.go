@@ -23,3 +23,18 @@ func TestScrubDueAfterSmallerBurst(t *testing.T) {
 		}
 	}
 }
+
+// TestScrubDueAfterAClockAhead: a check, or a creation, of a clock that was years ahead does not end the
+// checks until the clock has passed that time.
+func TestScrubDueAfterAClockAhead(t *testing.T) {
+	now := time.Unix(1<<30, 0)
+	const ahead = 10 * 365 * 24 * time.Hour
+	for name, r := range map[string]*drivebay.VolumeRecord{
+		"checked then": {Volume: drivebay.Volume{ID: "v", Created: now.Add(-ahead)}, Scrub: &drivebay.Scrub{At: now.Add(ahead)}},
+		"created then": {Volume: drivebay.Volume{ID: "v", Created: now.Add(ahead)}},
+	} {
+		if s := (scrubs{}); !s.due(r, Suspicion{}, now) {
+			t.Errorf("%s: no check is due", name)
+		}
+	}
+}
