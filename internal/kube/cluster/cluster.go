@@ -140,9 +140,12 @@ func downNodes(leases []coordinationv1.Lease, now time.Time) (out map[string]str
 			continue
 		}
 		leased[node] = true
-		since := now.Sub(l.Spec.RenewTime.Time)
-		if since > time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second+late {
+		since, limit := now.Sub(l.Spec.RenewTime.Time), time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second+late
+		switch {
+		case since > limit:
 			out[node] = fmt.Sprintf("node %s: the daemon has not reported for %s", node, drivebay.DurationText(since))
+		case -since > limit: // it may have been down since
+			out[node] = fmt.Sprintf("node %s: its clock is %s ahead of this machine: whether its daemon reports is not known", node, drivebay.DurationText(-since))
 		}
 	}
 	return out, leased

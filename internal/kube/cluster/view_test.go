@@ -123,8 +123,8 @@ func TestDownNodes(t *testing.T) {
 		seconds, at := int32(40), metav1.NewMicroTime(noon.Add(-age))
 		return coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "drivebay-node-" + node}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &node, LeaseDurationSeconds: &seconds, RenewTime: &at}}
 	}
-	down, leased := downNodes([]coordinationv1.Lease{lease("n1", time.Minute), lease("n2", 2*time.Minute), {}}, noon)
-	if len(down) != 1 || !strings.Contains(down["n2"], "has not reported for 2 min") || len(leased) != 2 {
+	down, leased := downNodes([]coordinationv1.Lease{lease("n1", time.Minute), lease("n2", 2*time.Minute), lease("n3", -20*time.Second), lease("n4", -24*time.Hour), {}}, noon)
+	if len(down) != 2 || !strings.Contains(down["n2"], "has not reported for 2 min") || !strings.Contains(down["n4"], "24 h ahead") || len(leased) != 4 {
 		t.Errorf("%v, %v", down, leased)
 	}
 }

@@ -40,8 +40,8 @@ const startSkew = time.Minute
 func (n *node) down(name string, now time.Time) string {
 	since := now.Sub(n.seen)
 	limit := n.duration
-	if n.seen.IsZero() { // the renewal may be old
-		since, limit = now.Sub(n.renewed), n.duration+startSkew
+	if n.seen.IsZero() { // the renewal may be old, also that of a clock that is ahead
+		since, limit = now.Sub(n.renewed).Abs(), n.duration+startSkew
 	}
 	if since <= limit {
 		return ""

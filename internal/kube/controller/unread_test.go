@@ -142,3 +142,25 @@ func TestMissingSnapshotIsNotReady(t *testing.T) {
 		}
 	}
 }
+
+// TestNodeOfAFutureClock: at the start of the controller, a renewal of a time to come says nothing: the clock of
+// the node is ahead, and the node may have been down since. Its next renewal shows that it reports.
+func TestNodeOfAFutureClock(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	n := newNodes(slog.New(slog.DiscardHandler))
+	n.now = func() time.Time { return now }
+	ahead := now.Add(24 * time.Hour)
+	_ = n.Replace([]any{lease("a", ahead), lease("near", now.Add(30*time.Second))}, "")
+	n.look()
+	if n.down("a") == "" || n.down("near") != "" {
+		t.Errorf("at the start: %q, %q", n.down("a"), n.down("near"))
+	}
+	_ = n.Update(lease("a", ahead.Add(10*time.Second)))
+	if n.look(); n.down("a") != "" {
+		t.Errorf("renewed: %s", n.down("a"))
+	}
+	now = now.Add(time.Minute)
+	if n.look(); n.down("a") == "" {
+		t.Error("a minute without a renewal, and the node is not down")
+	}
+}
