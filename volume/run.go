@@ -123,8 +123,8 @@ func (e *Engine) publish() {
 	records, busy, index := e.partitions.AllAndBusy()
 	read := e.watch.LastMounts != nil && e.watch.LastMounts.Changes == e.mounttable.MountChanges.Load()
 	scrubbed := e.watch.Scrubbing()
-	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.env.Machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow(s), Found: e.adopt.FoundNow()}
-	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots) || !reflect.DeepEqual(next.Found, last.Found)
+	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.env.Machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow(s), Found: e.adopt.FoundNow(), Problems: e.watch.Problems()}
+	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots) || !reflect.DeepEqual(next.Found, last.Found) || !slices.Equal(next.Problems, last.Problems)
 	for _, r := range records {
 		was := e.watch.Views[r.Volume.ID]
 		is, staged, mounts := was, (*watch.StagedFS)(nil), mounts.MountView{}
@@ -169,7 +169,7 @@ func sameView(a, b *drivebay.VolumeView) bool {
 func (e *Engine) view(k watch.Observations, s *drivebay.Snapshot) *drivebay.VolumeView {
 	f := e.watch.FactsOf(k, s)
 	f.Volume.Health = condition.HealthOf(f)
-	f.Volume.OperationalStatus = condition.OperationalStatusOf(f)
+	f.Volume.OperationalStatus = k.Operational(condition.OperationalStatusOf(f))
 	out := &drivebay.VolumeView{Volume: f.Volume, Condition: condition.Of(f), Facts: &f, Space: drivebay.SpaceOf(&f)}
 	if k.Progress.Total > 0 {
 		out.Progress = &k.Progress

@@ -39,6 +39,9 @@ type MountSet struct {
 	named  map[string][]host.Mount // see namedMounts
 }
 
+// At returns when the table was read.
+func (t *MountTable) At() time.Time { return t.at }
+
 const (
 	// mountAge is the maximum age of the table for calls that only read it. The engine's own
 	// mounts are always in it.

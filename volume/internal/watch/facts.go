@@ -31,6 +31,7 @@ type Observations struct {
 	io       observedIO
 	layout   string // of its drives, where table and kernel differ
 	blocked  string // why it does not move
+	unseen   bool   // it should be mounted, and the mount table is not read
 
 	replication drivebay.ReplicationInfo
 }
@@ -63,6 +64,7 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 	} else {
 		k.blocked = e.Moves.Moves.Blocked(v.ID)
 	}
+	k.unseen = len(v.Publications) > 0 && e.mountsLate()
 	if v.Replicates() {
 		k.replication = e.Replications.Of(v.ID)
 	}
@@ -101,6 +103,31 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 	}
 	k.io.frozen = k.io.frozen.Truncate(time.Second)
 	return k
+}
+
+// mountsLate reports whether the mount table was not read for so long that mounts may have gone unnoticed.
+func (e *Watcher) mountsLate() bool {
+	return e.LastMounts == nil || e.Machine.Now().Sub(e.LastMounts.At()) >= mounts.InFlux
+}
+
+// Problems returns what of the volumes cannot be read at present.
+func (e *Watcher) Problems() []string {
+	switch {
+	case !e.mountsLate():
+		return nil
+	case e.LastMounts == nil:
+		return []string{"mount table: it cannot be read: whether the volumes are mounted is not known"}
+	}
+	return []string{"mount table: not read since " + e.LastMounts.At().UTC().Format(time.RFC3339) + ": whether the volumes are mounted is not known"}
+}
+
+// Operational returns the operational status of a volume whose facts have a status: whether one that should
+// be mounted can be used is not known while the mount table is not read.
+func (k Observations) Operational(is drivebay.OperationalStatus) drivebay.OperationalStatus {
+	if k.unseen && is == drivebay.Operative {
+		return drivebay.OperationalUnknown
+	}
+	return is
 }
 
 // badSectors counts the sectors of a volume that one of its drives cannot read.
