@@ -78,14 +78,24 @@ func Start(ctx context.Context, opt Options, spec Spec) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	saved, within := "", bootTime
-	if !opt.Cold && spec.restorable() {
-		if saved, err = savedState(ctx, opt, spec); err != nil {
+	if opt.Cold || !spec.restorable() {
+		return startTwice(ctx, opt, spec, "", bootTime)
+	}
+	for again := false; ; again = true {
+		saved, err := savedState(ctx, opt, spec)
+		if err != nil {
 			return nil, err
 		}
-		within = restoreTime
+		m, err := startTwice(ctx, opt, spec, saved, restoreTime)
+		if again || ctx.Err() != nil || !errors.Is(err, errEnded) {
+			return m, err
+		}
+		fmt.Fprintf(opt.Log, "lab: the saved machine is of no use, another one is made: %v\n", err)
+		os.Remove(saved)
 	}
-	var m *Machine
+}
+
+func startTwice(ctx context.Context, opt Options, spec Spec, saved string, within time.Duration) (m *Machine, err error) {
 	err = twice(ctx, within, opt.Log, func(ctx context.Context) (err error) {
 		m, err = start(ctx, opt, spec, saved)
 		return err
@@ -228,15 +238,26 @@ func (m *Machine) greet(ctx context.Context, restored bool) error {
 	return nil
 }
 
+// awaitRunning waits until the memory is read, and lets the processors go on: the machine was saved while they stood still.
 func (m *Machine) awaitRunning(ctx context.Context) error {
 	for {
 		b, err := m.control.Run(ctx, "query-status", nil)
 		if err != nil {
 			return err
 		}
-		var status struct{ Running bool }
-		if json.Unmarshal(b, &status) == nil && status.Running {
+		var is struct {
+			Running bool
+			Status  string
+		}
+		switch err := json.Unmarshal(b, &is); {
+		case err != nil:
+			return err
+		case is.Running:
 			return nil
+		case is.Status == "paused":
+			if _, err := m.control.Run(ctx, "cont", nil); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
