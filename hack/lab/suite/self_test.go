@@ -94,7 +94,7 @@ func TestLabAgent(t *testing.T) {
 }
 
 // TestLabTwice: two programs that start the lab at the same moment with an empty
-// cache for machines do not disturb each other.
+// cache for machines do not disturb each other. A saved machine that does not come up is saved anew.
 func TestLabTwice(t *testing.T) {
 	t.Parallel()
 	cache, err := image.Cache()
@@ -115,22 +115,28 @@ func TestLabTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	program := func(name string) {
+		cmd := exec.CommandContext(t.Context(), "go", "run", "./hack/lab", "shell")
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "DRIVEBAY_LAB_CACHE="+own)
+		cmd.Stdin = strings.NewReader("drivebay drives; echo writes >/dev/disk/by-id/wwn-0x5000c500b0000000; echo status $?\n")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "9 drives") || !strings.Contains(string(out), "status 0") {
+			t.Errorf("program %s: %v\n%s", name, err, out)
+		}
+	}
 	var wg sync.WaitGroup
-	for i := range 2 {
-		wg.Go(func() {
-			cmd := exec.CommandContext(t.Context(), "go", "run", "./hack/lab", "shell")
-			cmd.Dir, cmd.Env = root, append(os.Environ(), "DRIVEBAY_LAB_CACHE="+own)
-			cmd.Stdin = strings.NewReader("drivebay drives; echo writes >/dev/disk/by-id/wwn-0x5000c500b0000000; echo status $?\n")
-			out, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "9 drives") || !strings.Contains(string(out), "status 0") {
-				t.Errorf("program %d: %v\n%s", i, err, out)
-			}
-		})
+	for _, name := range []string{"one", "two"} {
+		wg.Go(func() { program(name) })
 	}
 	wg.Wait()
-	if states, _ := filepath.Glob(filepath.Join(own, "state-*")); len(states) != 1 {
-		t.Errorf("%d machines were saved, want one for both", len(states))
+	states, _ := filepath.Glob(filepath.Join(own, "state-*"))
+	if len(states) != 1 {
+		t.Fatalf("%d machines were saved, want one for both", len(states))
 	}
+	if err := os.Truncate(states[0], 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	program("with a saved machine of no use")
 }
 
 // TestLabLeavesNothing: a program of the lab that is killed takes its machine
