@@ -19,7 +19,7 @@ type Claims struct {
 // Claim claims a drive for volumes on behalf of an operator, or removes the claim. It writes
 // nothing to the drive.
 func (m *Claims) Claim(ctx context.Context, drive string, on bool) error {
-	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
+	return m.State.Command(ctx, drive, func(t *state.Tracked) error {
 		if on {
 			return m.claim(t)
 		}

@@ -76,7 +76,7 @@ func (m *Poller) Pages(ctx context.Context, drive string) ([]drivebay.RawPage, e
 // Acknowledge accepts a drive's current finding: it counts again when it grows. Code ""
 // accepts all findings that can be accepted.
 func (m *Poller) Acknowledge(ctx context.Context, drive, code string) error {
-	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
+	return m.State.Command(ctx, drive, func(t *state.Tracked) error {
 		memory, err := health.Acknowledge(t.Rec.Memory, code)
 		if err != nil {
 			return fmt.Errorf("drive %s: %w", t.Drive.ID, err)
@@ -90,7 +90,7 @@ func (m *Poller) Acknowledge(ctx context.Context, drive, code string) error {
 
 // Cordon keeps new volumes off a drive, or allows them again.
 func (m *Poller) Cordon(ctx context.Context, drive string, on bool) error {
-	return m.State.Change(ctx, drive, func(t *state.Tracked) error {
+	return m.State.Command(ctx, drive, func(t *state.Tracked) error {
 		if t.Rec.Cordoned == on {
 			return nil
 		}

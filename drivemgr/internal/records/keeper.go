@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -46,6 +47,10 @@ type Keeper struct {
 	Records map[string]*drivebay.Record // not written yet; nil: to be deleted
 	unsaved []drivebay.Event
 	wake    chan struct{}
+	changes uint64        // number of changes of records
+	tried   uint64        // of them, those that the last flush has written, or failed to
+	failed  error         // why it failed
+	flushed chan struct{} // closed and replaced when a flush ends
 
 	recordsUnread error // why loadRecords failed; no record is written
 	lastUnread    error // why the number of the newest stored event is not known; no event is written
@@ -54,7 +59,7 @@ type Keeper struct {
 // New returns a keeper of a store; nil keeps nothing.
 func New(st Store, log *slog.Logger) *Keeper {
 	return &Keeper{
-		store: st, log: log, grew: make(chan struct{}), wake: make(chan struct{}, 1),
+		store: st, log: log, grew: make(chan struct{}), wake: make(chan struct{}, 1), flushed: make(chan struct{}),
 		Records: map[string]*drivebay.Record{},
 	}
 }
@@ -154,6 +159,7 @@ func (k *Keeper) Since(after uint64, limit int) ([]drivebay.Event, <-chan struct
 func (k *Keeper) Keep(id string, r drivebay.Record) {
 	k.mu.Lock()
 	k.Records[id] = &r
+	k.changes++
 	k.mu.Unlock()
 	k.wakeWriter()
 }
@@ -162,8 +168,42 @@ func (k *Keeper) Keep(id string, r drivebay.Record) {
 func (k *Keeper) Forget(id string) {
 	k.mu.Lock()
 	k.Records[id] = nil
+	k.changes++
 	k.mu.Unlock()
 	k.wakeWriter()
+}
+
+// storeTime is how long the call of an operator waits for the store.
+const storeTime = 10 * time.Second
+
+// Stored waits until the store has all records, and returns why it has not. The state of the drives after a loss of
+// power is then the one that the records have now.
+func (k *Keeper) Stored(ctx context.Context, clock host.Clock) error {
+	k.mu.Lock()
+	if k.store == nil || len(k.Records) == 0 && k.tried == k.changes {
+		k.mu.Unlock()
+		return nil
+	}
+	k.changes++ // the next flush, and not one that has failed
+	until := k.changes
+	k.mu.Unlock()
+	k.wakeWriter()
+	late := clock.After(storeTime)
+	for {
+		k.mu.Lock()
+		tried, err, flushed := k.tried, k.failed, k.flushed
+		k.mu.Unlock()
+		if tried >= until {
+			return err
+		}
+		select {
+		case <-flushed:
+		case <-late:
+			return fmt.Errorf("a write has not ended after %v: the disk may hang", storeTime)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (k *Keeper) wakeWriter() {
@@ -193,7 +233,7 @@ func (k *Keeper) Run(ctx context.Context, clock host.Clock) {
 // flush writes the pending records and events. Those that cannot be written stay pending.
 func (k *Keeper) flush() {
 	k.mu.Lock()
-	records, events := k.Records, k.unsaved
+	records, events, changes := k.Records, k.unsaved, k.changes
 	k.Records, k.unsaved = map[string]*drivebay.Record{}, nil
 	if k.recordsUnread != nil {
 		records = map[string]*drivebay.Record{}
@@ -208,6 +248,9 @@ func (k *Keeper) flush() {
 	err := k.write(records, events)
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.tried, k.failed = changes, err
+	close(k.flushed)
+	k.flushed = make(chan struct{})
 	if err != nil {
 		// Newer states that arrived meanwhile replace the ones that failed.
 		maps.Copy(records, k.Records)

@@ -31,9 +31,13 @@ const byOperator = "requested by an operator"
 // Operate executes the command of an operator about a drive; why is the reason of the operator, or
 // "".
 func (m *Replacer) Operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
-	if why == "" {
-		why = byOperator
+	if err := m.operate(ctx, drive, do, cmp.Or(why, byOperator)); err != nil {
+		return err
 	}
+	return m.State.Stored(ctx, drive)
+}
+
+func (m *Replacer) operate(ctx context.Context, drive string, do drivebay.LeaveVerb, why string) error {
 	switch do {
 	case drivebay.LeaveRelease:
 		return m.release(ctx, drive, why)

@@ -83,6 +83,23 @@ func (m *State) Change(ctx context.Context, drive string, f func(*Tracked) error
 	})
 }
 
+// Command is Change for a command of an operator: it returns once the record is stored. A daemon that starts after a loss of power has to know
+// of it: it would write to a drive whose claim was withdrawn.
+func (m *State) Command(ctx context.Context, drive string, f func(*Tracked) error) error {
+	if err := m.Change(ctx, drive, f); err != nil {
+		return err
+	}
+	return m.Stored(ctx, drive)
+}
+
+// Stored waits until the changes of a drive are stored.
+func (m *State) Stored(ctx context.Context, drive string) error {
+	if err := m.Keeper.Stored(ctx, m.Machine); err != nil {
+		return fmt.Errorf("drive %s: %w: the command is carried out but not stored, and is lost if drivebay ends before the record store can be written: %w; repair the disk of the state directory and check the drive", drive, drivebay.ErrUnavailable, err)
+	}
+	return nil
+}
+
 // Translate maps the errors of package host to those of package drivebay.
 func Translate(err error) error {
 	for _, pair := range []struct{ from, to error }{
