@@ -243,7 +243,7 @@ func (e *Copier) leaveOldCopy(rec *drivebay.VolumeRecord, c drivebay.LeftCopy, d
 	gone := !known || d.Usage == drivebay.UsageRemoved || d.Usage == drivebay.UsageRemoving
 	fails := known && d.Status == drivebay.StatusOnline && (d.Health == drivebay.HealthBad || e.Moves.Moves.Last(id).Tries+1 >= erase.MaxCleanUps) &&
 		!errors.Is(why, drivebay.ErrPending)
-	mustWipe := groups.WipeOf(&rec.Volume) != drivebay.WipeNone || rec.Volume.Encrypted()
+	mustWipe := groups.RemainsWipe(&rec.Volume) != drivebay.WipeNone
 	switch {
 	case gone || fails && !mustWipe:
 		return e.endMove(id, drive, fmt.Sprintf("its old copy on drive %s was not wiped: wipe the drive before you dispose of it: %v", drive, why))

@@ -7,11 +7,11 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// WipeOf returns the most thorough wipe of the volumes that depend on some logical volumes.
+// WipeOf returns the most thorough wipe of what the volumes that depend on some logical volumes leave elsewhere.
 func (h *VolumeGroup) WipeOf(lvs ...string) drivebay.Wipe {
 	most := drivebay.WipeNone
 	for _, r := range h.Dependents(lvs) {
-		switch w := WipeOf(&r.Volume); {
+		switch w := RemainsWipe(&r.Volume); {
 		case w == drivebay.WipeZero, most == drivebay.WipeNone:
 			most = w
 		}
@@ -26,4 +26,13 @@ func (h *VolumeGroup) WipeOf(lvs ...string) drivebay.Wipe {
 // promised wipe may be unknown: its data is discarded.
 func WipeOf(v *drivebay.Volume) drivebay.Wipe {
 	return cmp.Or(drivebay.Wipe(v.Parameters[drivebay.ParameterWipe]), drivebay.WipeDiscard)
+}
+
+// RemainsWipe returns how data are wiped that a volume leaves where it is not any more. With an encrypted volume the keys are there: a
+// passphrase that was changed since opens them, and the deletion of the volume overwrites only its own.
+func RemainsWipe(v *drivebay.Volume) drivebay.Wipe {
+	if w := WipeOf(v); w != drivebay.WipeNone || !v.Encrypted() {
+		return w
+	}
+	return drivebay.WipeDiscard
 }

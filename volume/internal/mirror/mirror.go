@@ -331,7 +331,7 @@ func (e *Mirrors) Rejoin(ctx context.Context, v *drivebay.Volume) error {
 			plan = append(plan, lvm.Refresh(l.VG, l.LV)...)
 		} else {
 			e.Log.Info("creating a leg of a mirror again", "op", "mirror", "volume", v.ID, "drive", back.drive, "from", serving.drive)
-			if err := e.Erase.LeavesExtents(g, groups.WipeOf(v), back.drive, back.pv, g.ExtentsOn(l.LV, back.pv)); err != nil {
+			if err := e.Erase.LeavesExtents(g, groups.RemainsWipe(v), back.drive, back.pv, g.ExtentsOn(l.LV, back.pv)); err != nil {
 				return err
 			}
 			plan = append(plan, lvm.RemakeLeg(l.VG, l.LV, back.pv)...)

@@ -48,8 +48,8 @@ func (e *Mirrors) LeavesLegs(ctx context.Context, v *drivebay.Volume) error {
 	for i, leg := range legs {
 		extents := g.ExtentsOn(l.LV, leg.pv)
 		if len(legs) > 1 && (i >= len(c.Legs) || c.Legs[i] != 'A' || e.leftOut(l, g, leg, 'A')) {
-			err = e.Erase.LeavesExtents(g, groups.WipeOf(v), leg.drive, leg.pv, extents)
-		} else {
+			err = e.Erase.LeavesExtents(g, groups.RemainsWipe(v), leg.drive, leg.pv, extents)
+		} else if groups.WipeOf(v) != drivebay.WipeNone {
 			err = e.Erase.StrikeOut(g, groups.WipeOf(v), leg.drive, leg.pv, g.DataOn(l.LV, leg.pv))
 		}
 		if err != nil {

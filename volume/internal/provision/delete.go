@@ -125,10 +125,9 @@ func (e *Provisioner) Wiped(v *drivebay.Volume, there func(context.Context) (boo
 		if is, err := there(ctx); err != nil || !is {
 			return err
 		}
-		do := erase.RangeWipe(groups.WipeOf(v))
-		if do != nil {
+		if groups.RemainsWipe(v) != drivebay.WipeNone {
 			d, err := e.Device.Stack(v).Piece().Open(ctx, device.Opening{})
-			if err == nil {
+			if do := erase.RangeWipe(groups.WipeOf(v)); err == nil && do != nil {
 				err = e.LUKS.OverwritePiece(ctx, v, "wipe", 0, d.Size, do)
 			}
 			if err == nil {
