@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -171,5 +172,14 @@ func (e *Opener) LVMWithoutLost(ctx context.Context, l drivebay.Location, steps 
 	if err := e.MayWrite(l.Drives...); err != nil {
 		return err
 	}
-	return e.Groups.LVMActivate(ctx, l, steps)
+	guarded := slices.Clone(steps)
+	for i, s := range steps {
+		guarded[i].May = func(r *lvm.Report) error { // the plan has waited for others of its group, and for LVM's report
+			if err := e.MayWrite(l.Drives...); err != nil || s.May == nil {
+				return err
+			}
+			return s.May(r)
+		}
+	}
+	return e.Groups.LVMActivate(ctx, l, guarded)
 }
