@@ -50,7 +50,7 @@ func (s *MountState) Grown(ctx context.Context, at MountPath) error {
 	if !s.V.HasFilesystem() {
 		return s.growDone()
 	}
-	if p := s.Staging(); p == nil || p.ReadOnly {
+	if p := s.Staging(); p == nil || p.ReadOnly || s.mayGrow() != nil { // it can be used as it is
 		return nil
 	}
 	due := s.growing()
@@ -77,6 +77,9 @@ func (s *MountState) Grown(ctx context.Context, at MountPath) error {
 	}
 	return s.growDone()
 }
+
+// mayGrow refuses to grow a filesystem on a drive that is not claimed.
+func (s *MountState) mayGrow() error { return s.Device.MayWrite(s.V.Location.Drives...) }
 
 // growing reports whether the device has been grown and the filesystem has not.
 func (s *VolumeMounts) growing() bool {
