@@ -180,9 +180,9 @@ const storeTime = 10 * time.Second
 // power is then the one that the records have now.
 func (k *Keeper) Stored(ctx context.Context, clock host.Clock) error {
 	k.mu.Lock()
-	if k.store == nil || len(k.Records) == 0 && k.tried == k.changes {
-		k.mu.Unlock()
-		return nil
+	if k.store == nil || k.recordsUnread != nil || len(k.Records) == 0 && k.tried == k.changes {
+		defer k.mu.Unlock()
+		return k.recordsUnread
 	}
 	k.changes++ // the next flush, and not one that has failed
 	until := k.changes

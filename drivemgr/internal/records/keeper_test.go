@@ -248,6 +248,9 @@ func TestKeeperUnreadRecords(t *testing.T) {
 	st.recordsFail = nil
 	k.flush()
 	k.check()
+	if err := k.Stored(t.Context(), nil); err == nil {
+		t.Error("a record that is not written counts as stored")
+	}
 	if len(st.records) != 2 || !st.records["d"].Cordoned {
 		t.Errorf("the store has %+v", st.records)
 	}
