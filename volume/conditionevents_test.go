@@ -94,3 +94,34 @@ func TestStagingEvents(t *testing.T) {
 		}
 	})
 }
+
+// TestWorseConditionIsSent: a mirror that loses its second drive as well has the reason that it had with one, and cannot
+// be used any more: that is sent once, also when the daemon starts again.
+func TestWorseConditionIsSent(t *testing.T) {
+	t.Parallel()
+	kinds := []drivebay.EventKind{drivebay.EventVolumeAbnormal, drivebay.EventVolumeRecovered}
+	onMachine(t, disksInBays(), volume.Options{}, func(s *stand) {
+		v := s.make("v", drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingMirror, Wipe: drivebay.WipeZero, FSType: "ext4"}})
+		time.Sleep(2 * time.Minute)
+		s.wantEvents("all is well", v, kinds)
+		pull := func(when string, drive int, want ...string) {
+			t.Helper()
+			before := len(s.kinds(v, kinds...))
+			d, _ := s.mgr.Snapshot().Find(v.Location.Drives[drive])
+			s.must(s.sim.Inject(hostsim.Fault{Bay: d.Slot.Bay, Fault: "vanish"}))
+			time.Sleep(2 * time.Minute)
+			if got := s.kinds(v, kinds...)[before:]; strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Errorf("%s: events %q, want %q: %v", when, got, want, s.of(v).Condition)
+			}
+		}
+		const one = "DiskRemoved, PartialActivation, PhysicalVolumeMissing"
+		pull("one drive is pulled", 0, "VolumeAbnormal >"+one)
+		pull("both are", 1, "VolumeAbnormal "+one+">"+one)
+		before := s.kinds(v, kinds...)
+		s.restart(func() {})
+		time.Sleep(2 * time.Minute)
+		if got := s.kinds(v, kinds...); len(got) > 0 {
+			t.Errorf("started again: events %q, before %q", got, before)
+		}
+	})
+}

@@ -15,7 +15,7 @@ type Kind string
 const (
 	KindBad       Kind = "bad"       // the health of a drive turned BAD
 	KindSuspect   Kind = "suspect"   // the health of a drive turned SUSPECT
-	KindAbnormal  Kind = "abnormal"  // the condition of a volume has a new reason
+	KindAbnormal  Kind = "abnormal"  // the condition of a volume has a new reason, or one got worse
 	KindRecovered Kind = "recovered" // a drive is GOOD again, a volume has no findings, the store can be written
 	KindHands     Kind = "hands"     // an operator has to do something at the machine, or to decide
 	KindTrial     Kind = "trial"     // sent on request (`drivebay notify test`)

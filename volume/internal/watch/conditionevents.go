@@ -9,9 +9,9 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// An event is sent when a volume turns abnormal, when a reason is added to its condition,
-// and when it has recovered. The record keeps the reasons that were sent, so that a
-// restart does not send them again.
+// An event is sent when a volume turns abnormal, when a reason is added to its condition or
+// gets worse (a mirror that loses its second drive has the reason that it had with one), and
+// when it has recovered. The record keeps what was sent, so that a restart does not send it again.
 
 const (
 	// recoveredAfter is how long a reason has to be absent before it counts as gone: a reason
@@ -24,7 +24,17 @@ const (
 
 // reasonsSent holds what was sent of the condition of one volume.
 type reasonsSent struct {
-	sent map[string]time.Time // when the condition last had the reason
+	sent map[string]time.Time // when the condition last had the reason, by the levels of its severity
+}
+
+// levels returns what stands for a finding among what was sent: its reason, and the reason with each severity above
+// DEGRADED up to its own.
+func levels(f drivebay.VolumeFinding) []string {
+	out := []string{f.Reason}
+	for s := drivebay.SeverityDegraded + 1; s <= f.Severity; s++ {
+		out = append(out, f.Reason+" "+s.String())
+	}
+	return out
 }
 
 // SendConditions sends events for the conditions that have changed since the last ones.
@@ -79,10 +89,12 @@ func (s *reasonsSent) take(c drivebay.Condition, now time.Time) (kind drivebay.E
 		s.sent = map[string]time.Time{}
 	}
 	for _, f := range c {
-		if _, sent := s.sent[f.Reason]; !sent {
-			kind = drivebay.EventVolumeAbnormal
+		for _, level := range levels(f) {
+			if _, sent := s.sent[level]; !sent {
+				kind = drivebay.EventVolumeAbnormal
+			}
+			s.sent[level] = now
 		}
-		s.sent[f.Reason] = now
 	}
 	for reason, seen := range s.sent {
 		if now.Sub(seen) >= recoveredAfter {
@@ -104,6 +116,11 @@ func (s *reasonsSent) list() []string {
 	return out
 }
 
+// names returns the reasons in a list of what was sent.
+func names(list []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(list), func(level string) bool { return strings.Contains(level, " ") }), ", ")
+}
+
 // sendCondition records what is sent, and sends it. An event is sent even if the record cannot
 // be written: the next run sends it again.
 func (e *Watcher) sendCondition(v *drivebay.VolumeView, kind drivebay.EventKind, from, to []string) {
@@ -117,7 +134,7 @@ func (e *Watcher) sendCondition(v *drivebay.VolumeView, kind drivebay.EventKind,
 	if kind == "" {
 		return
 	}
-	ev := drivebay.Event{At: e.Machine.Now(), Kind: kind, Volume: v.ID, From: strings.Join(from, ", "), To: strings.Join(to, ", "),
+	ev := drivebay.Event{At: e.Machine.Now(), Kind: kind, Volume: v.ID, From: names(from), To: names(to),
 		Cause: fmt.Sprintf("volume %q: %s", v.Name, v.Condition.Message())}
 	if len(v.Location.Drives) > 0 {
 		ev.Drive = v.Location.Drives[0]

@@ -53,7 +53,7 @@ var eventWords = []struct {
 	{drivebay.EventVolumeLeft, "data of a volume remains on a drive and belongs to no volume: an unfinished copy, or data that could not be wiped", "wipe the drive before you dispose of it"},
 	{drivebay.EventVolumeHealed, "a volume was repaired; the event names the repair", "docs/repairs.md has all repairs"},
 	{drivebay.EventVolumeNotHealed, "an automatic repair of a volume failed or needs an operator", "`drivebay explain VOLUME` shows the fault, `drivebay heal VOLUME --dry-run` the repairs that it needs"},
-	{drivebay.EventVolumeAbnormal, "the condition of a volume has a new reason; `from` and `to` have the reasons before and now", "`drivebay explain VOLUME` shows the next step; docs/volume-conditions.md has all reasons"},
+	{drivebay.EventVolumeAbnormal, "the condition of a volume has a new reason, or one got worse; `from` and `to` have the reasons before and now", "`drivebay explain VOLUME` shows the next step; docs/volume-conditions.md has all reasons"},
 	{drivebay.EventVolumeRecovered, "the condition of a volume has been without findings for 30 s", ""},
 	{drivebay.EventVolumeStaged, "a volume was staged: its filesystem was mounted at a staging path, or its block device was prepared", ""},
 	{drivebay.EventVolumeUnstaged, "a volume was unstaged from a staging path", ""},
