@@ -177,13 +177,18 @@ func (s driveHandlers) refresh(w http.ResponseWriter, r *http.Request) error {
 }
 
 // wanted returns the newest snapshot, or with ?after=SEQ&wait=TIME the first one with another
-// number. A SEQ higher than the newest is from before a restart.
+// number. A SEQ higher than the newest is from before a restart. Before the first listing the answer is an error.
 func (s driveHandlers) wanted(r *http.Request) (*drivebay.Snapshot, error) {
-	after, wait, err := waitOf(r)
-	snap := s.engine.Snapshot()
-	if err == nil && wait == 0 && snap.Seq == 0 {
+	snap, err := s.awaited(r)
+	if err == nil && snap.Seq == 0 {
 		err = errStarting
 	}
+	return snap, err
+}
+
+func (s driveHandlers) awaited(r *http.Request) (*drivebay.Snapshot, error) {
+	after, wait, err := waitOf(r)
+	snap := s.engine.Snapshot()
 	if err != nil || wait == 0 || snap.Seq != after {
 		return snap, err
 	}

@@ -254,6 +254,28 @@ func TestDrivesBeforeTheFirstListing(t *testing.T) {
 	}
 }
 
+// A long poll before the first listing gets the first listing too, whatever number the caller has from before a restart
+// of the daemon; without a listing it gets an error, and never an empty list.
+func TestLongPollBeforeTheFirstListing(t *testing.T) {
+	for _, path := range []string{"/api/v1/snapshot", "/api/v1/drives", "/api/v1/bays", "/api/v1/volumes"} {
+		for _, after := range []string{"0", "99"} {
+			for listed, want := range map[time.Duration]int{7 * time.Second: 200, time.Hour: 503} {
+				synctest.Test(t, func(t *testing.T) {
+					e := newEngine(0)
+					v := newVolumes(e)
+					v.set.Store(&drivebay.VolumeSet{})
+					timer := time.AfterFunc(listed, func() { v.set.Store(&drivebay.VolumeSet{Seq: 1}); e.advance() })
+					defer timer.Stop()
+					w := ask(New(e, Options{Volumes: v}).Handler(true), "GET", path+"?wait=5s&after="+after, "")
+					if w.Code != want || want == 200 && strings.Contains(w.Body.String(), `"seq":0`) {
+						t.Errorf("%s after %s: status %d: %.200s", path, after, w.Code, w.Body)
+					}
+				})
+			}
+		}
+	}
+}
+
 func TestClientWaits(t *testing.T) {
 	e := newEngine(3)
 	c, _, stop := serve(t, e)

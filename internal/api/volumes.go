@@ -123,16 +123,14 @@ func (s volumeHandlers) wantedVolumes(r *http.Request) (*drivebay.VolumeSet, err
 	if err != nil {
 		return nil, err
 	}
-	if wait == 0 {
-		return s.volumeSet()
+	if wait > 0 {
+		ctx, cancel := s.patience(r, wait)
+		defer cancel()
+		if _, err := engine.WaitVolumes(ctx, after); err != nil && ctx.Err() == nil {
+			return nil, err
+		}
 	}
-	ctx, cancel := s.patience(r, wait)
-	defer cancel()
-	set, err := engine.WaitVolumes(ctx, after)
-	if ctx.Err() != nil {
-		return engine.Volumes(), nil // no change within the time: answer with the present set
-	}
-	return set, err
+	return s.volumeSet() // the present one if nothing has changed within the time
 }
 
 func (s volumeHandlers) volume(w http.ResponseWriter, r *http.Request) error {

@@ -287,17 +287,17 @@ func TestNoVolumeEngine(t *testing.T) {
 }
 
 func TestVolumesBeforeTheFirstListing(t *testing.T) {
-	for path, want := range map[string]int{"/api/v1/volumes": 503, "/api/v1/volumes/data-1": 503, "/api/v1/snapshots": 503, "/api/v1/volumes?after=0&wait=10s": 200} {
+	for _, path := range []string{"/api/v1/volumes", "/api/v1/volumes/data-1", "/api/v1/snapshots", "/api/v1/volumes?after=0&wait=10s"} {
 		synctest.Test(t, func(t *testing.T) {
 			e := newEngine(3)
 			v := newVolumes(e)
 			v.set.Store(&drivebay.VolumeSet{})
 			began := time.Now()
 			w := ask(New(e, Options{Volumes: v}).Handler(false), "GET", path, "")
-			if took := time.Since(began); w.Code != want || took != listTime {
+			if took := time.Since(began); w.Code != 503 || took != listTime {
 				t.Errorf("%s: status %d after %v %s", path, w.Code, took, w.Body)
 			}
-			if want == 503 && !strings.Contains(w.Body.String(), "starting") {
+			if !strings.Contains(w.Body.String(), "starting") {
 				t.Errorf("%s: %s", path, w.Body)
 			}
 		})
