@@ -1,6 +1,7 @@
 package drivemgr_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -119,11 +120,12 @@ func (e *deafEnclosure) WriteFile(name string, b []byte) error {
 type slowSysfs struct {
 	host.Machine
 	last string
+	file string       // that is held up; "": size
 	hold atomic.Int64 // for how long, once
 }
 
 func (s *slowSysfs) ReadFile(name string) ([]byte, error) {
-	if s.hold.Load() > 0 && strings.HasSuffix(name, "/block/"+s.last+"/size") {
+	if s.hold.Load() > 0 && strings.HasSuffix(name, "/block/"+s.last+"/"+cmp.Or(s.file, "size")) {
 		time.Sleep(time.Duration(s.hold.Swap(0)))
 	}
 	return s.Machine.ReadFile(name)

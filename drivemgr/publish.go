@@ -26,7 +26,7 @@ func (m *Manager) publish() {
 	}
 	next := &drivebay.Snapshot{
 		Seq: old.Seq, StateSeq: old.StateSeq, At: m.state.Machine.Now(), Machine: old.Machine,
-		Complete: m.state.Listing.Complete,
+		Complete: m.state.Listing.Complete && !m.listingHangs(), // what has left since is still ONLINE
 		Drives:   old.Drives,
 		Bays:     m.state.Listing.Bays,
 		Problems: m.allProblems(), StoreFailing: m.storeFails,
@@ -150,10 +150,14 @@ func (m *Manager) allProblems() []string {
 	if err := m.state.Keeper.Failing(); err != nil {
 		all = append(all, "record store: write failed, changes are kept in memory only: "+err.Error())
 	}
-	if s := m.listingSince; !s.IsZero() && m.state.Machine.Now().Sub(s) > slowListing {
-		all = append(all, "the listing of the drives has been running since "+s.UTC().Format(time.RFC3339)+": an enclosure or a controller may hang")
+	if m.listingHangs() {
+		all = append(all, "the listing of the drives has been running since "+m.listingSince.UTC().Format(time.RFC3339)+": an enclosure or a controller may hang")
 	}
 	return all
+}
+
+func (m *Manager) listingHangs() bool {
+	return !m.listingSince.IsZero() && m.state.Machine.Now().Sub(m.listingSince) > slowListing
 }
 
 // slowListing is how long a listing may take before it is reported as a problem.
