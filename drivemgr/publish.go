@@ -116,9 +116,16 @@ func (m *Manager) listDrives() []drivebay.Drive {
 	return out
 }
 
+// StaleAfter is the age of a snapshot at which the manager is stuck: it makes a new one at every tick, and no tick is longer
+// than a minute.
+const StaleAfter = 3 * time.Minute
+
 // Unready returns what prevents readiness besides a missing first listing.
 func (m *Manager) Unready() []string {
 	var out []string
+	if s := m.state.Snapshot(); s.Seq > 0 && m.state.Machine.Now().Sub(s.At) >= StaleAfter {
+		out = append(out, "the daemon has not looked at the drives since "+s.At.UTC().Format(time.RFC3339)+" and hangs: restart it")
+	}
 	if err := m.state.Keeper.Unread(); err != nil {
 		out = append(out, records.UnreadRecords(err))
 	}

@@ -38,3 +38,29 @@ func TestListingThatHangs(t *testing.T) {
 		}
 	})
 }
+
+// TestStuckManagerIsNotReady: a manager whose loop hangs in the kernel shows its last snapshot, which says nothing of today: it
+// is not ready.
+func TestStuckManagerIsNotReady(t *testing.T) {
+	slow := &slowSysfs{}
+	as := func(m *hostsim.Machine) host.Machine { slow.Machine = m; return slow }
+	onSeen(t, hostsim.Generate(24), nil, drivemgr.Options{}, as, func(r *rig) {
+		if why := r.mgr.Unready(); len(why) > 0 {
+			r.Errorf("at the start: %q", why)
+		}
+		d := *r.pick(drivebay.ProtocolATA, 0)
+		slow.last = d.Name
+		slow.hold.Store(int64(time.Hour))
+		time.Sleep(10 * time.Minute)
+		if s := r.mgr.Snapshot(); time.Since(s.At) < 9*time.Minute {
+			r.Fatal("the loop does not hang")
+		}
+		if why := strings.Join(r.mgr.Unready(), ""); !strings.Contains(why, "has not looked at the drives since 2000-01-01T00:00") {
+			r.Errorf("the loop hangs: %q, and the drive is %v", why, r.drive(d.ID).Health)
+		}
+		time.Sleep(time.Hour)
+		if why := r.mgr.Unready(); len(why) > 0 {
+			r.Errorf("the loop goes on: %q", why)
+		}
+	})
+}

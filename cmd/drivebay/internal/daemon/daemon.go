@@ -179,13 +179,9 @@ func (d *daemon) run(ctx context.Context) error {
 	return errors.Join(first, d.stop(ended, running, st))
 }
 
-// staleAfter is the age of a snapshot at which the engine is stuck: it makes a new one
-// at every tick, and no tick is longer than a minute.
-const staleAfter = 3 * time.Minute
-
 func (d *daemon) alive() bool {
 	s := d.engine.Snapshot()
-	return s.Seq == 0 || d.machine.Now().Sub(s.At) < staleAfter
+	return s.Seq == 0 || d.machine.Now().Sub(s.At) < drivemgr.StaleAfter
 }
 
 // attend reports the start once the first snapshot is there. From then on it reads the
