@@ -144,24 +144,21 @@ func (a driveCommands) printDrives(ctx context.Context, src source, s *drivebay.
 	return err
 }
 
-// wrongDrives prints what is wrong with the drives.
-func (a driveCommands) wrongDrives(ctx context.Context, src source, want filter) error {
-	if _, ok := src.(*api.Client); ok { // reading the drives of this machine takes its time
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, overview.AskTime)
-		defer cancel()
+// wrongDrives prints what is wrong with the drives, and what the daemon has not read.
+func (a driveCommands) wrongDrives(ctx context.Context, src source, want filter) (err error) {
+	var in overview.Input
+	if client, ok := src.(*api.Client); ok {
+		_, in, err = overview.Ask(ctx, client)
+	} else { // reading the drives of this machine takes its time
+		in.Drives, err = src.Drives(ctx)
 	}
-	s, err := src.Drives(ctx)
 	if err != nil {
 		return err
 	}
-	volumes, err := volumesOn(ctx, src)
-	if err != nil {
-		return err
+	if in.Replication = ""; in.Drives != nil {
+		in.Drives.Drives = slices.DeleteFunc(render.Order(in.Drives.Drives), func(d drivebay.Drive) bool { return !want.keep(&d) })
 	}
-	shown := *s
-	shown.Drives = slices.DeleteFunc(render.Order(s.Drives), func(d drivebay.Drive) bool { return !want.keep(&d) })
-	return a.printWrong(overview.Of(overview.Input{Drives: &shown, Volumes: volumes}), "drives", func(i overview.Item) bool { return i.Kind != "volume" })
+	return a.printWrong(overview.Of(in), "drives", func(i overview.Item) bool { return i.Kind != "volume" })
 }
 
 // printWrong prints the items of one kind that are wrong, and returns the exit status.

@@ -22,11 +22,14 @@ func TestStatus(t *testing.T) {
 	const fine, risk = "all drives and volumes are fine\n", "drive sd2, bay Slot 2: BAD: it says so itself; holds raw-1\n"
 	bad, good := newEngine(twoDrives()), newEngine(allGood())
 	starting := newEngine(drivebay.Snapshot{})
+	unread := newVolumes(good)
+	unread.unread = []string{"drive sd2 was not read"}
 	envs := map[string]map[string]string{
 		"bad":      daemonWith(t, bad, api.Options{Volumes: newVolumes(bad)}),
 		"good":     daemonWith(t, good, api.Options{Volumes: newVolumes(good)}),
 		"watcher":  daemonFor(t, good), // makes no volumes
 		"starting": daemonFor(t, starting),
+		"unread":   daemonWith(t, good, api.Options{Volumes: unread}),
 		"nowhere":  {"DRIVEBAY_API": "unix:///nowhere/s"},
 	}
 	for _, tc := range []struct {
@@ -50,6 +53,9 @@ func TestStatus(t *testing.T) {
 		{"bad", "drives", exitOK, "BAD", ""},
 		{"bad", "volumes", exitOK, "DiskFailure", ""},
 		{"starting", "status -x", 5, "daemon: NOT READY: the drives of the machine have not been listed yet\n", ""},
+		{"unread", "status -x", 5, "sd2 was not read", ""},
+		{"unread", "drives -x", 5, "sd2 was not read", ""},
+		{"unread", "volumes -x", 5, "sd2 was not read", ""},
 		{"nowhere", "status", 5, "", "no daemon answers at unix:///nowhere/s"},
 		{"nowhere", "status -x", 5, "", "no daemon answers"},
 		{"nowhere", "drives -x", 5, "", "no daemon answers"},

@@ -52,16 +52,17 @@ func (a volumeCommands) volumesCommand() *cobra.Command {
 	return cmd
 }
 
-// wrongVolumes prints what is wrong with the volumes, also what is the fault of a drive.
+// wrongVolumes prints what is wrong with the volumes, also what is the fault of a drive, and what the daemon has not read.
 func (a volumeCommands) wrongVolumes(ctx context.Context, client *api.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, overview.AskTime)
-	defer cancel()
-	set, err := client.Volumes(ctx)
+	st, in, err := overview.Ask(ctx, client)
+	if err == nil && in.Volumes == nil && st.Ready() {
+		_, err = client.Volumes(ctx) // why there are none
+	}
 	if err != nil {
 		return err
 	}
-	o := overview.Of(overview.Input{Drives: &drivebay.Snapshot{Complete: true}, Volumes: set})
-	return a.printWrong(o, "volumes", func(i overview.Item) bool { return true })
+	in.Drives = &drivebay.Snapshot{Complete: true}
+	return a.printWrong(overview.Of(in), "volumes", func(i overview.Item) bool { return true })
 }
 
 // client returns a client of the daemon: only the daemon knows the volumes.

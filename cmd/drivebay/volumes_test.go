@@ -27,6 +27,7 @@ type volumeEngine struct {
 	resized bool         // what is expanded is mounted nowhere
 	lacks   drivebay.Backing
 	remains drivebay.Condition // what healing leaves
+	unread  []string           // drives
 }
 
 // newVolumes puts a volume on each of two drives, judged by the real rules.
@@ -56,7 +57,7 @@ func (v *volumeEngine) WaitVolumes(ctx context.Context, after uint64) (*drivebay
 }
 func (v *volumeEngine) Unwritten() []string      { return nil }
 func (v *volumeEngine) Newer() []string          { return nil }
-func (v *volumeEngine) Unread() ([]string, bool) { return nil, true }
+func (v *volumeEngine) Unread() ([]string, bool) { return v.unread, true }
 func (v *volumeEngine) Capabilities() drivebay.VolumeCapabilities {
 	return drivebay.VolumeCapabilities{Snapshots: true}
 }
