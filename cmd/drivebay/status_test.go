@@ -14,14 +14,18 @@ import (
 
 func allGood() drivebay.Snapshot {
 	s := twoDrives()
-	s.Drives[1].Health, s.Drives[1].Findings = drivebay.HealthGood, nil
+	s.Drives[1].Health, s.Drives[1].Findings, s.Problems = drivebay.HealthGood, nil, nil
 	return s
 }
 
 func TestStatus(t *testing.T) {
 	const fine, risk = "all drives and volumes are fine\n", "drive sd2, bay Slot 2: BAD: it says so itself; holds raw-1\n"
-	bad, good := newEngine(twoDrives()), newEngine(allGood())
+	ill := twoDrives()
+	ill.Problems = nil
+	bad, good := newEngine(ill), newEngine(allGood())
 	starting := newEngine(drivebay.Snapshot{})
+	deaf := allGood()
+	deaf.Problems = []string{"no kernel log: permission denied"}
 	unread := newVolumes(good)
 	unread.unread = []string{"drive sd2 was not read"}
 	envs := map[string]map[string]string{
@@ -30,6 +34,7 @@ func TestStatus(t *testing.T) {
 		"watcher":  daemonFor(t, good), // makes no volumes
 		"starting": daemonFor(t, starting),
 		"unread":   daemonWith(t, good, api.Options{Volumes: unread}),
+		"deaf":     daemonFor(t, newEngine(deaf)),
 		"nowhere":  {"DRIVEBAY_API": "unix:///nowhere/s"},
 	}
 	for _, tc := range []struct {
@@ -56,6 +61,8 @@ func TestStatus(t *testing.T) {
 		{"unread", "status -x", 5, "sd2 was not read", ""},
 		{"unread", "drives -x", 5, "sd2 was not read", ""},
 		{"unread", "volumes -x", 5, "sd2 was not read", ""},
+		{"deaf", "status -x", 5, "machine: NOT READ: no kernel log: permission denied\n", ""},
+		{"deaf", "drives -x", 5, "no kernel log", ""},
 		{"nowhere", "status", 5, "", "no daemon answers at unix:///nowhere/s"},
 		{"nowhere", "status -x", 5, "", "no daemon answers"},
 		{"nowhere", "drives -x", 5, "", "no daemon answers"},
@@ -124,7 +131,7 @@ func TestStatusJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 4 {
 		t.Fatalf("exit %d, %v: %s", code, err, out)
 	}
-	if got.Status != "ok" || got.Verdict != "DATA_AT_RISK" || got.ExitStatus != 4 || len(got.Wrong) != 1 || got.Wrong[0].ID != "naa-aaaa02" || len(got.WaitsFor) != 1 {
+	if got.Status != "ok" || got.Verdict != "DATA_AT_RISK" || got.ExitStatus != 4 || len(got.Wrong) != 2 || got.Wrong[0].ID != "naa-aaaa02" || got.Wrong[1].State != "NOT READ" || len(got.WaitsFor) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -188,6 +188,8 @@ func (b *builder) daemon() {
 	case s == nil:
 	case !s.Complete:
 		b.wrong(Item{Kind: "machine", Verdict: CannotTell, State: "INCOMPLETE", Text: "the list of drives is incomplete", Next: "`drivebay drives` shows what could not be read"})
+	case len(s.Problems) > 0 && s.StoreFailing == "": // what is not read has not been found sound
+		b.wrong(Item{Kind: "machine", Verdict: CannotTell, State: "NOT READ", Text: some(s.Problems, "; "), Next: "`drivebay drives` shows what could not be read"})
 	}
 	if b.Drives != nil && b.Drives.StoreFailing != "" {
 		b.wrong(Item{Kind: "daemon", Verdict: Degraded, State: "NOT STORED", Text: "the record store cannot be written: " + b.Drives.StoreFailing, Next: "repair the disk of the state directory"})
