@@ -137,7 +137,7 @@ var generalMetrics = []metric[*drivebay.Drive]{
 	{"power_cycles_total", "Number of power cycles.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.PowerCycles) })},
 	{"host_written_bytes_total", "Bytes written by the host over the life of the drive.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.BytesWritten) })},
 	{"host_read_bytes_total", "Bytes read by the host over the life of the drive.", counter, nil, ofEvidence(func(e *drivebay.Evidence, add emit) { number(add, e.BytesRead) })},
-	{"selftest_last_result", "Result of the newest self-test of each kind.", gauge, []string{"kind", "result"}, ofEvidence(lastSelfTests)},
+	{"selftest_last_result", "Result of the newest completed self-test of each kind.", gauge, []string{"kind", "result"}, ofEvidence(lastSelfTests)},
 	{"selftest_remaining_ratio", "Remaining share of the running self-test; absent if no test runs or the drive reports no percentage.", gauge, nil, ofEvidence(func(e *drivebay.Evidence, add emit) {
 		if e.SelfTestProgress != nil {
 			add(float64(*e.SelfTestProgress) / percent)
@@ -164,7 +164,7 @@ func ofEvidence(f func(*drivebay.Evidence, emit)) func(*drivebay.Drive, emit) {
 func lastSelfTests(e *drivebay.Evidence, add emit) {
 	seen := map[string]bool{}
 	for _, t := range e.SelfTests { // newest first
-		if !seen[t.Kind] {
+		if completed := t.Result != drivebay.SelfTestRunning && t.Result != drivebay.SelfTestAborted; completed && !seen[t.Kind] {
 			seen[t.Kind] = true
 			add(1, t.Kind, t.Result.String())
 		}

@@ -245,3 +245,13 @@ func BenchmarkScrape100(b *testing.B) {
 		b.SetBytes(int64(w.Body.Len()))
 	}
 }
+
+// TestLastCompletedSelfTest: a test that is running or was aborted proves nothing, and takes no alert back.
+func TestLastCompletedSelfTest(t *testing.T) {
+	e := &drivebay.Evidence{SelfTests: []drivebay.SelfTest{{Kind: "long", Result: drivebay.SelfTestRunning}, {Kind: "long", Result: drivebay.SelfTestAborted}, {Kind: "long", Result: drivebay.SelfTestFailed}, {Kind: "long", Result: drivebay.SelfTestPassed}}}
+	var got []string
+	lastSelfTests(e, func(_ float64, labels ...string) { got = append(got, strings.Join(labels, " ")) })
+	if strings.Join(got, ", ") != "long failed" {
+		t.Errorf("%q", got)
+	}
+}
