@@ -17,6 +17,8 @@ type objects struct {
 	snapshots *store[*v1alpha1.Snapshot]
 	// down returns why a node is down, "" if it is not.
 	down func(node string) string
+	// old returns why an object says nothing of today, "" if it does; nil: all do.
+	old func(node, id string) string
 
 	// set is the set without the changes of the volumes in changed, and of snapshots if snapshotsChanged.
 	set              *drivebay.VolumeSet
@@ -102,7 +104,7 @@ func (s *objects) snapshotViews() (out []drivebay.VolumeSnapshot) {
 	for _, o := range s.snapshots.byID {
 		if translate.IsMade(o.Status.Phase) {
 			v := translate.SnapshotView(o)
-			v.Unavailable = cmp.Or(s.down(v.Node), v.Unavailable)
+			v.Unavailable = cmp.Or(s.down(v.Node), s.isOld(v.Node, v.ID), v.Unavailable)
 			out = append(out, v)
 		}
 	}
@@ -123,6 +125,10 @@ func (s *objects) view(o *v1alpha1.Volume) *drivebay.VolumeView {
 		}
 		v.Parameters = s.classes[*c]
 	}
+	if why := s.isOld(o.Spec.Node, o.Name); why != "" {
+		v.OperationalStatus = drivebay.OperationalUnknown
+		v.Condition = append(slices.Clip(v.Condition), drivebay.VolumeFinding{Severity: drivebay.SeverityDegraded, Reason: reasonObjectOld, Message: why})
+	}
 	if why := s.down(o.Spec.Node); why != "" {
 		v.OperationalStatus = drivebay.OperationalUnknown
 		v.Condition = append(drivebay.Condition{{Severity: drivebay.SeverityInaccessible, Reason: reasonNodeDown, Message: why}}, v.Condition...)
@@ -132,3 +138,13 @@ func (s *objects) view(o *v1alpha1.Volume) *drivebay.VolumeView {
 
 // reasonNodeDown is the reason of a volume whose node does not report (KEP-1432, node down).
 const reasonNodeDown = "NodeDown"
+
+// reasonObjectOld is the reason of a volume whose object its node cannot write.
+const reasonObjectOld = "ObjectOld"
+
+func (s *objects) isOld(node, id string) string {
+	if s.old == nil {
+		return ""
+	}
+	return s.old(node, id)
+}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -205,6 +206,38 @@ func TestNodeDown(t *testing.T) {
 }
 
 // BenchmarkGet is a call for one volume of 100,000 after another one has changed.
+// TestObjectThatIsNotWritten: a node renews its Lease, and the API server does not take the object of a volume from it. What the
+// object says of the volume is old: the node may have lost its drive since.
+func TestObjectThatIsNotWritten(t *testing.T) {
+	c := New(Options{Log: slog.New(slog.DiscardHandler)})
+	s, n := c.objects, c.nodes
+	_ = s.Replace([]any{numbered(0, 1, "a"), numbered(1, 2, "a"), numbered(2, 3, "b")}, "")
+	_ = s.snapshots.Replace([]any{&v1alpha1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "snap", ResourceVersion: "1"}, Spec: v1alpha1.SnapshotSpec{Node: "a"}, Status: v1alpha1.SnapshotStatus{Phase: v1alpha1.VolumeMade}}}, "")
+	for _, tc := range []struct{ report, want string }{
+		{`{"mirrored":true}`, ""},
+		{`{"mirrored":true,"old":["` + drivebay.VolumeID("0") + `","snap"]}`, "0 snap"},
+		{`{"mirrored":true,"old":["*"]}`, "0 1 snap"},
+		{`{"mirrored":true}`, ""},
+	} {
+		l := lease("a", time.Now())
+		l.Annotations["drivebay.io/report"] = tc.report
+		_ = n.Replace([]any{l, lease("b", time.Now())}, "")
+		s.nodesChanged(n.look())
+		var got []string
+		for i := range 3 {
+			if v, _ := s.volumes().Get(drivebay.VolumeID(strconv.Itoa(i))); v.Condition.Abnormal() && v.OperationalStatus == drivebay.OperationalUnknown {
+				got = append(got, strconv.Itoa(i))
+			}
+		}
+		if snap, _ := s.volumes().GetSnapshot("snap"); snap.Unavailable != "" {
+			got = append(got, "snap")
+		}
+		if strings.Join(got, " ") != tc.want {
+			t.Errorf("%s: not known: %q, want %q", tc.report, got, tc.want)
+		}
+	}
+}
+
 func BenchmarkGet(b *testing.B) {
 	s := listedObjects(func(string) string { return "" })
 	var all []any

@@ -43,6 +43,7 @@ type Controller struct {
 func New(opt Options) *Controller {
 	c := &Controller{opt: opt, nodes: newNodes(opt.Log), busy: map[string]bool{}}
 	c.objects = newObjects(c.nodes.down, c.nodes.gone)
+	c.objects.old = c.nodes.old
 	c.volumes, c.snapshots = c.volumeRequests(), c.snapshotRequests()
 	c.Follow("no leader is elected yet")
 	return c

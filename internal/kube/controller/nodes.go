@@ -30,6 +30,7 @@ type node struct {
 	renewed  time.Time // by the clock of the node
 	seen     time.Time // when the controller saw that renewal, by its own clock; zero: before its start
 	wasDown  bool      // at the last look
+	wasOld   []string  // its old objects, at the last look
 }
 
 // startSkew is by how much the clocks of a node and the controller may differ at the start of the controller. Later
@@ -65,6 +66,16 @@ func (s *nodes) down(name string) string {
 		return ""
 	}
 	return n.down(name, s.now())
+}
+
+// old returns why the object of a volume or snapshot says nothing of today, "" if it does.
+func (s *nodes) old(name, id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.byName[name]; n == nil || !n.report.IsOld(id) {
+		return ""
+	}
+	return fmt.Sprintf("node %s: the API server does not take the object from the daemon, and it shows what was: the log of the daemon has the cause", name)
 }
 
 // gone reports whether a node has no Lease: a person deletes that of a node that is gone for good.
@@ -126,7 +137,12 @@ func (s *nodes) look() (changed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, n := range s.byName {
-		if why := n.down(name, s.now()); (why != "") != n.wasDown {
+		why := n.down(name, s.now())
+		if !slices.Equal(n.report.Old, n.wasOld) {
+			n.wasOld = n.report.Old
+			changed = append(changed, name)
+		}
+		if (why != "") != n.wasDown {
 			n.wasDown = why != ""
 			changed = append(changed, name)
 			if n.wasDown {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/kube/client"
@@ -24,6 +25,8 @@ const (
 type Report struct {
 	// Mirrored is true once all volumes of the node have objects: before, a volume without an object may exist.
 	Mirrored bool `json:"mirrored,omitempty"`
+	// Old are the ids of the volumes and snapshots whose objects the API server does not take from the node: they show what was.
+	Old []string `json:"old,omitempty"`
 	// Whole is true if the room is that of all drives: before they are read, there may be more.
 	Whole bool `json:"whole,omitempty"`
 	// Replicates is true if the node can replicate volumes.
@@ -48,6 +51,17 @@ func (r *Report) Capacity(c drivebay.Class) drivebay.Capacity {
 		return drivebay.Capacity{Smallest: smallest}
 	}
 	return drivebay.Capacity{Available: room.Available, Largest: room.Largest, Smallest: smallest}
+}
+
+// mostOld is how many ids a report has. More are rarely of some objects only.
+const mostOld = 100
+
+// all stands for all ids.
+const all = "*"
+
+// IsOld reports whether the object of a volume or snapshot shows what was.
+func (r *Report) IsOld(id string) bool {
+	return slices.Contains(r.Old, id) || slices.Contains(r.Old, all)
 }
 
 func key(c drivebay.Class) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,6 +63,7 @@ const (
 type Sender struct {
 	opt      Options
 	mirrored atomic.Bool
+	old      atomic.Pointer[[]string]
 	stale    atomic.Bool // a drive or a volume has changed since the last report
 	wake     chan struct{}
 	last     Report
@@ -84,6 +86,17 @@ func New(opt Options) *Sender {
 // deleted since is written again.
 func (s *Sender) Mirrored(is bool) {
 	if is && !s.mirrored.Swap(true) {
+		s.changed()
+	}
+}
+
+// Old sets which objects the API server does not take from the node.
+func (s *Sender) Old(ids []string) {
+	if slices.Sort(ids); len(ids) > mostOld {
+		ids = []string{all}
+	}
+	if was := s.old.Load(); was == nil && len(ids) > 0 || was != nil && !slices.Equal(*was, ids) {
+		s.old.Store(&ids)
 		s.changed()
 	}
 }
@@ -171,7 +184,9 @@ func (s *Sender) current(ctx context.Context) Report {
 		s.asked = now
 	}
 	r := s.last
-	r.Mirrored = s.mirrored.Load()
+	if r.Mirrored = s.mirrored.Load(); s.old.Load() != nil {
+		r.Old = *s.old.Load()
+	}
 	return r
 }
 

@@ -54,6 +54,8 @@ type Options struct {
 	ReplicationSecret func() (string, error)
 	// Mirrored gets whether all volumes and snapshots of the node have objects, once a second; it may be nil.
 	Mirrored func(bool)
+	// Old gets the ids of the volumes and snapshots whose objects the API server does not take, once a second; it may be nil.
+	Old func([]string)
 }
 
 // reportTime is the time between two looks at whether all volumes have objects.
@@ -164,6 +166,9 @@ func (n *Node) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if n.opt.Mirrored != nil {
 			n.opt.Mirrored(n.mirrored())
+		}
+		if n.opt.Old != nil {
+			n.opt.Old(append(n.volumes.old(), n.snapshots.old()...))
 		}
 		select {
 		case <-ctx.Done():

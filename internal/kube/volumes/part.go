@@ -70,10 +70,11 @@ type part[P wanted, V comparable] struct {
 	memory map[string]*memory[P] // by id
 	// refusals counts, by id, how often in a row the API server has refused what the node wrote.
 	refusals map[string]int
+	behind   map[string]time.Time // since when, by id, an object is not written
 }
 
 func newPart[P wanted, V comparable](opt *Options, k kind[P, V]) *part[P, V] {
-	return &part[P, V]{kind: k, opt: opt, queue: workqueue.NewTypedDelayingQueue[string](), memory: map[string]*memory[P]{}, refusals: map[string]int{}}
+	return &part[P, V]{kind: k, opt: opt, queue: workqueue.NewTypedDelayingQueue[string](), memory: map[string]*memory[P]{}, refusals: map[string]int{}, behind: map[string]time.Time{}}
 }
 
 const (
@@ -90,6 +91,8 @@ const (
 	gatherTime = 500 * time.Millisecond
 	// foreignTime is the time between two looks at whether another node still has the object of a volume.
 	foreignTime = 30 * time.Second
+	// behindTime is how long an object is not written before the Lease says that it is old.
+	behindTime = 30 * time.Second
 	// apiRetry is how long a failed request to the API server waits for its repetition.
 	apiRetry = 2 * time.Second
 )
@@ -128,6 +131,9 @@ func (p *part[P, V]) work(ctx context.Context) {
 			return
 		}
 		after, err := p.reconcile(ctx, id)
+		if err != nil {
+			p.noteBehind(id)
+		}
 		switch {
 		case ctx.Err() != nil:
 		case err != nil && client.Refuses(err):
@@ -155,10 +161,32 @@ func (p *part[P, V]) noteRefusal(id string, err error) (times int) {
 	return p.refusals[id]
 }
 
+// noteBehind records that the object of something is not written.
+func (p *part[P, V]) noteBehind(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.behind[id].IsZero() {
+		p.behind[id] = time.Now()
+	}
+}
+
+// old returns the ids of those whose objects the API server has not taken for a while: they show what was.
+func (p *part[P, V]) old() (ids []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, since := range p.behind {
+		if time.Since(since) >= behindTime {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // noteWritten records that an object is written, or is not needed any more.
 func (p *part[P, V]) noteWritten(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.behind, id)
 	if p.refusals[id] == 0 {
 		return
 	}
@@ -387,10 +415,8 @@ func (p *part[P, V]) write(ctx context.Context, o, want P) (after time.Duration,
 	m, now := p.memoryOf(id), time.Now()
 	u := p.urgency(o, want)
 	var none P
-	if u == pace.None {
-		p.noteWritten(id)
-	}
 	if u == pace.None || m.sent != none && p.urgency(m.sent, want) == pace.None && p.urgency(m.got, o) == pace.None {
+		p.noteWritten(id)
 		return 0, nil
 	}
 	if after := m.pace.Wait(u, now); after > 0 {

@@ -270,3 +270,32 @@ func TestRefusedObjects(t *testing.T) {
 		}
 	})
 }
+
+// TestOldObjects: an object that the API server does not take is reported after a while, whatever the cause is, until it is taken.
+func TestOldObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, e, api := working(t, slog.New(slog.DiscardHandler))
+		v := volume(drivebay.CSICreated)
+		e.put([]*drivebay.VolumeView{v})
+		time.Sleep(time.Minute)
+		for health, cause := range map[drivebay.Health]error{drivebay.HealthBad: apierrors.NewForbidden(volumesOfAPI, "", errors.New("a right is missing")), drivebay.HealthSuspect: apierrors.NewTooManyRequestsError("slow down")} {
+			api.set(nil, cause)
+			is := *v
+			is.Health = health
+			e.put([]*drivebay.VolumeView{&is})
+			time.Sleep(behindTime / 2)
+			if old := n.volumes.old(); len(old) > 0 {
+				t.Errorf("%v: at once: %q", cause, old)
+			}
+			time.Sleep(behindTime + time.Minute)
+			if old := n.volumes.old(); len(old) != 1 || old[0] != v.ID {
+				t.Errorf("%v: %q", cause, old)
+			}
+			api.set(nil, nil)
+			time.Sleep(refused.Most + time.Second)
+			if old := n.volumes.old(); len(old) > 0 {
+				t.Errorf("it is written: %q", old)
+			}
+		}
+	})
+}
