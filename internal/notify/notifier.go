@@ -3,7 +3,6 @@ package notify
 import (
 	"context"
 	"log/slog"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -95,13 +94,18 @@ func (n *Notifier) Run(ctx context.Context) error {
 }
 
 // begin sets the event with which each sink continues. A sink that is new begins with the events of
-// this run.
+// this run, by their numbers: the clock may be ahead now, and be set back later.
 func (n *Notifier) begin(began time.Time) {
-	known := n.cursor.Load()
+	known, before := n.cursor.Load(), cursor.Mark{At: began.Add(-1)}
+	for _, e := range n.engine.Events(0, 0) {
+		if e.At.Before(began) {
+			before.Seq = e.Seq
+		}
+	}
 	for _, s := range n.sinks {
 		last, ok := known[s.name]
 		if !ok {
-			last = cursor.Mark{Seq: math.MaxUint64, At: began.Add(-1)}
+			last = before
 		}
 		s.last = last
 		n.cursor.Set(s.name, last)

@@ -390,6 +390,29 @@ func TestRestart(t *testing.T) {
 	until(t, "the replaced store", func() bool { return slices.Equal(r.ids(), []string{"node-1/2", "node-1/3", "node-1/4", "node-1/1"}) })
 }
 
+// A sink that is new while the clock is ahead gets the events after the clock is right, also over a restart.
+func TestNewSinkOfAClockThatIsAhead(t *testing.T) {
+	opt, _, _ := options(t)
+	r := &receiver{}
+	serve(t, r, &opt)
+	n := newNode()
+	n.happens(drivebay.Event{Kind: drivebay.EventHealth, To: "BAD", At: start.AddDate(-2, 0, 0)}) // before there was a webhook
+	notifier, stop := run(t, n, opt)
+	until(t, "the start", func() bool { _, err := os.Stat(opt.Cursor); return err == nil })
+	corrected := turnedBad
+	corrected.At = start.AddDate(-1, 0, 0)
+	n.happens(corrected)
+	until(t, "the first run", func() bool {
+		return slices.Equal(r.ids(), []string{"node-1/2"}) && notifier.Counts()[0].Queued == 0
+	})
+	stop()
+	corrected = abnormal
+	corrected.At = start.AddDate(-1, 0, 1)
+	n.happens(corrected)
+	run(t, n, opt)
+	until(t, "the second run", func() bool { return slices.Equal(r.ids(), []string{"node-1/2", "node-1/3"}) })
+}
+
 // A notice that waits is not forgotten by a restart.
 func TestRestartWhileWaiting(t *testing.T) {
 	opt, _, c := options(t)
