@@ -41,7 +41,8 @@ type Notice struct {
 	Drive   *Drive             `json:"drive,omitempty"`
 	Volume  *Volume            `json:"volume,omitempty"`
 
-	seq uint64 // of the event; 0: a trial
+	seq   uint64    // of the event; 0: a trial
+	since time.Time // when it was made: its age is not that of the event, whose time may be that of a wrong clock
 }
 
 // Drive identifies the drive of a notice.

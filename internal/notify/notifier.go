@@ -120,6 +120,7 @@ func (n *Notifier) queue(e drivebay.Event) {
 		return
 	}
 	notice := noticeOf(e, kind, n.engine.Snapshot(), n.opt.VolumeName)
+	notice.since = n.opt.Clock.Now()
 	for _, s := range n.sinks {
 		if !s.last.Covers(e) {
 			s.push(notice)

@@ -390,6 +390,24 @@ func TestRestart(t *testing.T) {
 	until(t, "the replaced store", func() bool { return slices.Equal(r.ids(), []string{"node-1/2", "node-1/3", "node-1/4", "node-1/1"}) })
 }
 
+// A notice is old by how long it waits, not by the time of its event: the clock of a machine whose battery is empty begins in the
+// past, and is set once the network is there.
+func TestNoticeOfAClockThatWasBehind(t *testing.T) {
+	opt, _, _ := options(t)
+	r := &receiver{answers: []http.HandlerFunc{answers(500), ok}}
+	serve(t, r, &opt)
+	n := newNode()
+	notifier, _ := run(t, n, opt)
+	until(t, "the start", func() bool { _, err := os.Stat(opt.Cursor); return err == nil })
+	early := turnedBad
+	early.At = start.AddDate(-26, 0, 0)
+	n.happens(early)
+	until(t, "the end", func() bool { c := notifier.Counts()[0]; return c.Delivered+c.Dropped == 1 })
+	if got := notifier.Counts()[0]; got.Delivered != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A sink that is new while the clock is ahead gets the events after the clock is right, also over a restart.
 func TestNewSinkOfAClockThatIsAhead(t *testing.T) {
 	opt, _, _ := options(t)

@@ -133,7 +133,7 @@ func (s *sink) attempt(ctx context.Context, n *Notice, delay time.Duration) bool
 	s.mu.Lock()
 	s.total.Failed++
 	s.mu.Unlock()
-	if old := s.n.opt.Clock.Now().Sub(n.At) > giveUp; old || errors.Is(err, errRefused) {
+	if old := s.n.opt.Clock.Now().Sub(n.since) > giveUp; old || errors.Is(err, errRefused) {
 		log.Error("notice not delivered and dropped", "summary", n.Summary, "err", err)
 		s.finish(n, &s.total.Dropped)
 		return true
