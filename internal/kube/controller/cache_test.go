@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -206,6 +207,27 @@ func TestNodeDown(t *testing.T) {
 }
 
 // BenchmarkGet is a call for one volume of 100,000 after another one has changed.
+// TestUnreadableReport: a node whose report cannot be read is there: it may have a volume without an object, and is not gone for good.
+func TestUnreadableReport(t *testing.T) {
+	c := New(Options{Log: slog.New(slog.DiscardHandler)})
+	_ = c.objects.Replace(nil, "")
+	_ = c.objects.snapshots.Replace(nil, "")
+	bad := lease("a", time.Now())
+	bad.Annotations["drivebay.io/report"] = `{"mirrored":"yes"}`
+	_ = c.nodes.Replace([]any{bad, lease("b", time.Now())}, "")
+	if err := c.Missing(drivebay.VolumeID("1")); !errors.Is(err, drivebay.ErrUnavailable) || c.nodes.gone("a") {
+		t.Errorf("a volume without an object: %v; the node is gone: %v", err, c.nodes.gone("a"))
+	}
+	_ = c.nodes.Update(lease("a", time.Now()))
+	if err := c.Missing(drivebay.VolumeID("1")); !errors.Is(err, drivebay.ErrNotFound) {
+		t.Errorf("its report can be read: %v", err)
+	}
+	_ = c.nodes.Delete(bad)
+	if !c.nodes.gone("a") {
+		t.Error("its Lease is deleted, and it is not gone")
+	}
+}
+
 // TestObjectThatIsNotWritten: a node renews its Lease, and the API server does not take the object of a volume from it. What the
 // object says of the volume is old: the node may have lost its drive since.
 func TestObjectThatIsNotWritten(t *testing.T) {

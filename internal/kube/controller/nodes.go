@@ -224,7 +224,7 @@ func (s *nodes) Update(o any) error { s.put(o.(*coordinationv1.Lease), true); re
 func (s *nodes) Resync() error      { return nil }
 
 func (s *nodes) Delete(o any) error {
-	if name, _, err := heartbeat.Read(o.(*coordinationv1.Lease)); err == nil {
+	if name, _, _ := heartbeat.Read(o.(*coordinationv1.Lease)); name != "" {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.byName, name)
@@ -253,7 +253,9 @@ func (s *nodes) Replace(list []any, _ string) error {
 func (s *nodes) put(l *coordinationv1.Lease, live bool) (name string) {
 	name, report, err := heartbeat.Read(l)
 	if err != nil {
-		s.log.Warn("the Lease of a node is ignored", "op", "kube", "err", err)
+		s.log.Warn("the Lease of a node cannot be read", "op", "kube", "err", err)
+	}
+	if name == "" {
 		return ""
 	}
 	s.mu.Lock()

@@ -94,13 +94,13 @@ func (r *Report) write(l *coordinationv1.Lease) error {
 	return nil
 }
 
-// Read returns the node and the report of a Lease.
+// Read returns the node and the report of a Lease. With an error it returns the node if the report alone cannot be read.
 func Read(l *coordinationv1.Lease) (node string, r Report, err error) {
 	if l.Spec.HolderIdentity == nil || leaseName(*l.Spec.HolderIdentity) != l.Name {
 		return "", r, fmt.Errorf("lease %s: %w: its holder is not the node of its name", l.Name, drivebay.ErrInvalid)
 	}
 	if err := json.Unmarshal([]byte(cmp.Or(l.Annotations[annotation], "{}")), &r); err != nil {
-		return "", r, fmt.Errorf("lease %s: report: %w", l.Name, err)
+		return *l.Spec.HolderIdentity, Report{}, fmt.Errorf("lease %s: report: %w", l.Name, err)
 	}
 	return *l.Spec.HolderIdentity, r, nil
 }
