@@ -264,6 +264,7 @@ func (p *part[P, V]) reconcile(ctx context.Context, id string) (after time.Durat
 		if v == none {
 			return p.forget(id), nil
 		}
+		p.noteWritten(id)
 		return 0, nil
 	case !is:
 		return p.paced(id, o, v, func() (time.Duration, error) { return p.show(ctx, id, v) })
