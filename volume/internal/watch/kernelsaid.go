@@ -14,7 +14,9 @@ import (
 func (e *Watcher) KeepKernelSaid() {
 	for id, said := range e.kernelSaid() {
 		_, err := e.Ledger.ChangeUnseen(id, func(r *drivebay.VolumeRecord) error {
-			r.FSErrors, r.GaveUp = said.errors, said.gaveUp
+			if r.Scrub == said.scrub { // a repair since then has ended the count
+				r.FSErrors, r.GaveUp = said.errors, said.gaveUp
+			}
 			return nil
 		})
 		if err != nil && !errors.Is(err, drivebay.ErrNotFound) { // the next tick tries again
@@ -28,6 +30,7 @@ func (e *Watcher) KeepKernelSaid() {
 type kernelSaid struct {
 	errors uint64
 	gaveUp string // mountOf
+	scrub  *drivebay.Scrub
 }
 
 // kernelSaid returns, by volume, what its record does not have yet. The calls that write it come later: one
@@ -38,7 +41,7 @@ func (e *Watcher) kernelSaid() map[string]kernelSaid {
 	out := map[string]kernelSaid{}
 	for id, seen := range e.Views {
 		was, fs := seen.Known.Record, seen.Known.fs
-		is := kernelSaid{errors: fs.errors}
+		is := kernelSaid{errors: fs.errors, scrub: was.Scrub}
 		if fs.gaveUp {
 			is.gaveUp = e.mountOf(seen.Staged.since)
 		}
