@@ -180,7 +180,7 @@ const storeTime = 10 * time.Second
 // power is then the one that the records have now.
 func (k *Keeper) Stored(ctx context.Context, clock host.Clock) error {
 	k.mu.Lock()
-	if k.store == nil || k.recordsUnread != nil || len(k.Records) == 0 && k.tried == k.changes {
+	if k.store == nil || k.recordsUnread != nil || len(k.Records) == 0 && k.tried == k.changes && k.failed == nil {
 		defer k.mu.Unlock()
 		return k.recordsUnread
 	}

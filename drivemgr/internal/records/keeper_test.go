@@ -258,3 +258,19 @@ func TestKeeperUnreadRecords(t *testing.T) {
 		t.Errorf("the store has the events %+v", st.events)
 	}
 }
+
+// TestKeeperStoredWhileRetrying: what a retry is writing is not stored yet.
+func TestKeeperStoredWhileRetrying(t *testing.T) {
+	st := &sick{broken: true, records: map[string]drivebay.Record{}}
+	k := New(st, slog.New(slog.DiscardHandler))
+	k.Keep("a", drivebay.Record{})
+	k.flush()
+	k.mu.Lock()
+	k.Records = map[string]*drivebay.Record{} // as while it is written
+	k.mu.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := k.Stored(ctx, stillClock{}); err == nil {
+		t.Error("it counts as stored")
+	}
+}
