@@ -1,6 +1,7 @@
 package replicated
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,12 +25,9 @@ func (e *Devices) View(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) (
 	if without != nil && !errors.Is(without, drbd.ErrTwoPrimaries) && !errors.Is(without, errBehind) && !e.Gone(v) {
 		return nil, without
 	}
-	st, err := k.Status(ctx, v.Replication.Minor)
-	switch {
-	case err != nil && without != nil:
-		return nil, without
-	case err != nil:
-		return nil, fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
+	st, err := statusOf(ctx, k, v)
+	if err != nil {
+		return nil, cmp.Or(without, fmt.Errorf("volume %s: %w", v.ID, inOurWords(err)))
 	}
 	return &replication.View{Status: st, Conflict: e.seen.conflict(st, v.Replication.Conflict)}, nil
 }
@@ -75,8 +73,8 @@ func (e *Devices) LetGo(ctx context.Context, id string) error {
 	}
 	defer k.Close()
 	v := &rec.Volume
-	st, err := k.Status(ctx, v.Replication.Minor)
-	if err != nil || st.Resource != resourceOf(v) || st.State.Disk <= drbd.Diskless || !mayDetach(st) || e.stands(v) {
+	st, err := statusOf(ctx, k, v)
+	if err != nil || st.State.Disk <= drbd.Diskless || !mayDetach(st) || e.stands(v) {
 		return nil
 	}
 	return e.detach(ctx, k, v, st)
@@ -170,7 +168,7 @@ func protocolOf(text string) drbd.Protocol {
 // not connected.
 func (e *Devices) connect(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, secret drbd.Secret, discard bool) error {
 	r := v.Replication
-	st, err := k.Status(ctx, r.Minor)
+	st, err := statusOf(ctx, k, v)
 	switch {
 	case err != nil:
 		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
@@ -207,7 +205,7 @@ func (e *Replicator) Promote(ctx context.Context, v drivebay.Volume, force bool,
 	}); err != nil {
 		return err
 	}
-	if st, err := k.Status(ctx, v.Replication.Minor); err != nil || st.State.Disk > drbd.Failed { // without a disk it was identified before
+	if st, err := statusOf(ctx, k, &v); err != nil || st.State.Disk > drbd.Failed { // without a disk it was identified before
 		if err := e.identify(ctx, &v); err != nil {
 			return err
 		}

@@ -344,12 +344,11 @@ func (e *Replicator) setUp(k drbd.Kernel, v *drivebay.Volume) []steps.Step {
 
 // attached reports whether a volume has its DRBD device, with the role of its record.
 func attached(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) (bool, error) {
-	st, err := k.Status(ctx, v.Replication.Minor)
+	st, err := statusOf(ctx, k, v)
 	if errors.Is(err, drbd.ErrNotFound) {
 		return false, nil
 	}
-	r := v.Replication
-	return err == nil && st.Resource == resourceOf(v) && st.State.Disk != drbd.Diskless && (st.State.Role == drbd.RolePrimary) == r.Primary && !(unused(st) && r.HoldsData), err
+	return err == nil && st.State.Disk != drbd.Diskless && (st.State.Role == drbd.RolePrimary) == v.Replication.Primary && !(unused(st) && v.Replication.HoldsData), err
 }
 
 // create writes new metadata, and records that they are there. Before that record they were never in use.

@@ -35,7 +35,7 @@ func (e *Replicator) GrowSecondary(ctx context.Context, id string) error {
 		return err
 	}
 	defer k.Close()
-	st, err := k.Status(ctx, l.v.Replication.Minor)
+	st, err := statusOf(ctx, k, l.v)
 	if err == nil && st.State.Connection < drbd.Connected { // the size that it wants counts when the peer connects: it may have been too small
 		is.Size = max(is.Size, drbd.DeviceFor(dataOf(l.v)))
 	}

@@ -101,13 +101,11 @@ func (l *layer) Stays() bool { _, err := l.attached(); return err == nil }
 // attach makes the DRBD device of a volume appear, with the role that the record says. What is done is left as it is.
 func (e *Devices) attach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, below device.Stack) error {
 	r, name := v.Replication, resourceOf(v)
-	st, err := k.Status(ctx, r.Minor)
+	st, err := statusOf(ctx, k, v)
 	e.seen.works(v, st)
 	switch {
 	case err != nil && !errors.Is(err, drbd.ErrNotFound):
 		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
-	case err == nil && st.Resource != name:
-		return fmt.Errorf("volume %s: %w: DRBD minor %d belongs to resource %s", v.ID, drivebay.ErrRefused, r.Minor, st.Resource)
 	case err != nil || st.State.Disk == drbd.Diskless:
 		if err := errors.Join(k.NewResource(ctx, name), k.NewMinor(ctx, name, 0, r.Minor)); err != nil {
 			return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
@@ -197,7 +195,7 @@ func deviceIn(disk uint64) uint64 {
 // before it is connected for the first time: without one, the first peer that has one would replace them.
 func (e *Devices) role(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) error {
 	r := v.Replication
-	st, err := k.Status(ctx, r.Minor)
+	st, err := statusOf(ctx, k, v)
 	if err != nil {
 		return err
 	}

@@ -237,7 +237,7 @@ func (e *Observer) observe(ctx context.Context, ids []string) (news bool) {
 func (e *Observer) ask(ctx context.Context, k drbd.Kernel, why error, v *drivebay.Volume) drivebay.ReplicationInfo {
 	var st drbd.Status
 	if why == nil {
-		st, why = k.Status(ctx, v.Replication.Minor)
+		st, why = statusOf(ctx, k, v)
 	}
 	switch {
 	case errors.Is(why, drbd.ErrNotFound):
@@ -245,11 +245,11 @@ func (e *Observer) ask(ctx context.Context, k drbd.Kernel, why error, v *driveba
 		if e.Watch.Moves.Moves.Of(v.ID) != nil {
 			text = "it is being copied to another drive, and is connected again after that"
 		}
-		info := unattached(v, text)
+		info := unknown(v, "not attached", text)
 		info.NoDisk = true
 		return info
 	case why != nil:
-		return unattached(v, why.Error())
+		return unknown(v, "not attached", why.Error())
 	}
 	return e.see(v, st)
 }
@@ -313,10 +313,6 @@ func (e *Observer) Info(ctx context.Context, v drivebay.Volume) (drivebay.Replic
 		defer k.Close()
 	}
 	return e.ask(ctx, k, err, &v), nil
-}
-
-func unattached(v *drivebay.Volume, why string) drivebay.ReplicationInfo {
-	return unknown(v, "not attached", why)
 }
 
 func unknown(v *drivebay.Volume, state, why string) drivebay.ReplicationInfo {

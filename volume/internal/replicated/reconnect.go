@@ -43,7 +43,7 @@ func (e *Devices) meet(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, s
 		return st, nil
 	}
 	for end := e.Machine.Now().Add(meetTime); ; {
-		st, err = k.Status(ctx, v.Replication.Minor)
+		st, err = statusOf(ctx, k, v)
 		if err != nil || st.State.Connection >= drbd.Connected || st.State.Connection == drbd.StandAlone || e.seen.conflict(st, "") != "" || !e.Machine.Now().Before(end) {
 			return st, err
 		}

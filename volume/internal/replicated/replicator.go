@@ -66,6 +66,15 @@ func (e *Devices) loaded() (drbd.Kernel, error) {
 	return e.Opt.DRBD()
 }
 
+// statusOf asks the kernel for the device of a volume. If the record is older than the device, the minor may be that of another resource.
+func statusOf(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) (drbd.Status, error) {
+	st, err := k.Status(ctx, v.Replication.Minor)
+	if err == nil && st.Resource != resourceOf(v) {
+		return drbd.Status{}, fmt.Errorf("%w: DRBD minor %d belongs to resource %s", drivebay.ErrRefused, st.Minor, st.Resource)
+	}
+	return st, err
+}
+
 // kernel opens the kernel's DRBD, and loads its module first if it is not loaded. drbdmeta must be there too.
 func (e *Devices) kernel(ctx context.Context) (drbd.Kernel, error) {
 	k, err := e.loaded()
