@@ -26,7 +26,7 @@ func (m *Manager) publish() {
 	}
 	next := &drivebay.Snapshot{
 		Seq: old.Seq, StateSeq: old.StateSeq, At: m.state.Machine.Now(), Machine: old.Machine,
-		Complete: m.state.Listing.Complete && !m.listingHangs(), // what has left since is still ONLINE
+		Complete: m.state.Listing.Complete && !m.listingHangs() && m.state.Keeper.Unread() == nil, // what has left since is still ONLINE; a drive that is away is in no record
 		Drives:   old.Drives,
 		Bays:     m.state.Listing.Bays,
 		Problems: m.allProblems(), StoreFailing: m.storeFails,

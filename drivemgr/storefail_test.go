@@ -112,6 +112,9 @@ func TestRecordsUnread(t *testing.T) {
 		if is := strings.Join(r.mgr.Snapshot().Problems, ""); !strings.Contains(is, "input/output error") {
 			r.Errorf("problems: %q", is)
 		}
+		if r.mgr.Snapshot().Complete { // a drive that is away would count as given up
+			r.Error("the list of drives counts as complete")
+		}
 		for _, d := range r.mgr.Snapshot().Drives {
 			if d.Claim != nil {
 				r.Errorf("drive %s is claimed", d.ID)
