@@ -124,8 +124,8 @@ func (m *Manager) BlockForget(why func(drive string) string) {
 	m.tracking.BlockForget(why)
 }
 
-// BlockRemoval sets why: a drive that is RELEASED, or REMOVING since before a restart, is not removed while why returns a reason, such as a volume of
-// which the record of the drive says nothing, because it is older.
+// BlockRemoval sets why: a drive that is RELEASED, or REMOVING since before a restart, is not removed while why returns a
+// reason, such as a volume of which the record of the drive says nothing, because it is older.
 func (m *Manager) BlockRemoval(why func(drive string) string) {
 	m.state.BlockRemoval(why)
 }

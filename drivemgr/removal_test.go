@@ -85,11 +85,11 @@ func TestRemovalOfNamespaces(t *testing.T) {
 		uses  []drivebay.Use
 		err   error
 	}{
-		"the other one is in use":  {usage: drivebay.UsageInUse, err: drivebay.ErrRefused},
-		"the other one is free":    {usage: drivebay.UsageReleased},
-		"it was removed before":    {usage: drivebay.UsageRemoved},
-		"somebody has it mounted":  {usage: drivebay.UsageReleased, uses: []drivebay.Use{mounted}, err: drivebay.ErrBusy},
-		"the machine runs from it": {usage: drivebay.UsageReleased, err: drivebay.ErrRefused},
+		"the other one is in use":    {usage: drivebay.UsageInUse, err: drivebay.ErrRefused},
+		"the other one is free":      {usage: drivebay.UsageReleased},
+		"it was removed before":      {usage: drivebay.UsageRemoved},
+		"a mount uses the other one": {usage: drivebay.UsageReleased, uses: []drivebay.Use{mounted}, err: drivebay.ErrBusy},
+		"the machine runs from it":   {usage: drivebay.UsageReleased, err: drivebay.ErrRefused},
 	} {
 		d, o := namespace("one", drivebay.UsageReleased), namespace("two", c.usage)
 		o.Drive.Uses, o.Drive.System = c.uses, name == "the machine runs from it"

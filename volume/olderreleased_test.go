@@ -14,25 +14,7 @@ import (
 func TestOlderStoreReleased(t *testing.T) {
 	t.Parallel()
 	onMachine(t, sameDrives(1), volume.Options{}, func(s *stand) {
-		var id string
-		for _, d := range s.mgr.Snapshot().Drives {
-			if d.Claim != nil {
-				id = d.ID
-			}
-		}
-		s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
-		s.usage(id, drivebay.UsageReleased, 10*time.Minute)
-		time.Sleep(time.Minute)
-		older, err := s.st.Records()
-		s.must(err)
-		if older[id].Usage != drivebay.UsageReleased {
-			s.Fatal(older[id].Usage)
-		}
-		s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveCancel, ""))
-		time.Sleep(time.Minute)
-		v := s.make("v", partitionOf(1<<30))
-		s.stop()
-		s.stop = nil
+		id, older, v := s.canceledRelease()
 		st := store.Memory()
 		s.must(st.PutRecords(older))
 		s.newDaemon(st)
@@ -48,4 +30,28 @@ func TestOlderStoreReleased(t *testing.T) {
 			s.Errorf("the drive was %v with volume %s (%v, drives %v); approved, it is %v, %v: %+v", d.Usage, v.ID, is.Usage, is.Location.Drives, now.Usage, now.Status, now.Leaving)
 		}
 	})
+}
+
+// canceledRelease makes a volume on a drive that was RELEASED before, and stops the daemon. older are the records from then.
+func (s *stand) canceledRelease() (id string, older map[string]drivebay.Record, v drivebay.Volume) {
+	s.Helper()
+	for _, d := range s.mgr.Snapshot().Drives {
+		if d.Claim != nil {
+			id = d.ID
+		}
+	}
+	s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
+	s.usage(id, drivebay.UsageReleased, 10*time.Minute)
+	time.Sleep(time.Minute)
+	older, err := s.st.Records()
+	s.must(err)
+	if older[id].Usage != drivebay.UsageReleased {
+		s.Fatal(older[id].Usage)
+	}
+	s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveCancel, ""))
+	time.Sleep(time.Minute)
+	v = s.make("v", partitionOf(1<<30))
+	s.stop()
+	s.stop = nil
+	return id, older, v
 }

@@ -55,7 +55,7 @@ func TestReplicationOfAnotherMinorWithoutDrive(t *testing.T) {
 	t.Parallel()
 	onSharedMinor(t, func(a, b *stand, v, x drivebay.Volume) {
 		if v.Location.Drives[0] == x.Location.Drives[0] {
-			t.Skip("both are on one drive")
+			t.Fatal("both are on one drive")
 		}
 		a.inject(v.Location.Drives[0], "vanish")
 		time.Sleep(time.Minute)

@@ -33,8 +33,8 @@ func (s *stand) newDaemon(st *store.Mem) {
 	s.mgr = drivemgr.New(s.sim, st, drivemgr.Options{Claim: claim, Tick: s.opt.Tick})
 	ctx, cancel := context.WithCancel(s.Context())
 	done := make(chan error)
+	s.begin() // a daemon has its engine before the manager lists the drives
 	go func() { done <- s.mgr.Run(ctx) }()
-	s.begin()
 	stop := s.stop
 	s.stop = func() {
 		stop()

@@ -18,7 +18,8 @@ func (m *State) UnclaimBlocked(t *Tracked) string {
 	return ""
 }
 
-// BlockRemoval sets why: a drive that is RELEASED, or that a restarted daemon is to remove, is not removed while why returns a reason.
+// BlockRemoval sets why: a drive that is RELEASED, or that a restarted daemon is to remove, is not removed while why
+// returns a reason.
 func (m *State) BlockRemoval(why func(drive string) string) { m.removalBlock.Store(&why) }
 
 // RemovalBlocked returns why a released drive may not be removed, "" when it may.
