@@ -1,7 +1,6 @@
 package drivemgr_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,30 +9,6 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
-
-// listFails is a machine whose drives spoil the list of their log pages.
-type listFails struct {
-	*hostsim.Machine
-	spoil *func([]byte) []byte
-}
-
-func (m listFails) OpenDrive(ctx context.Context, dev string) (host.OpenDrive, error) {
-	d, err := m.Machine.OpenDrive(ctx, dev)
-	return spoiledList{d, m.spoil}, err
-}
-
-type spoiledList struct {
-	host.OpenDrive
-	spoil *func([]byte) []byte
-}
-
-func (d spoiledList) Page(ctx context.Context, p host.Page) ([]byte, error) {
-	b, err := d.OpenDrive.Page(ctx, p)
-	if err == nil && p == host.SCSILogSupported && *d.spoil != nil {
-		b = (*d.spoil)(b)
-	}
-	return b, err
-}
 
 // TestSpoiledListOfLogPages: a SAS drive of whose log pages only the list is spoiled has not shown its health:
 // it is UNKNOWN, not GOOD, and keeps what it had shown before.
@@ -49,9 +24,15 @@ func TestSpoiledListOfLogPages(t *testing.T) {
 			t.Run(name+" "+fault, func(t *testing.T) {
 				opt := drivemgr.DefaultOptions()
 				opt.Tick = time.Minute
-				m := listFails{spoil: new(func([]byte) []byte)}
+				m := &pagesThrough{}
+				change := pageChange(func(p host.Page, b []byte, err error) ([]byte, error) {
+					if err == nil && p == host.SCSILogSupported {
+						b = spoil(b)
+					}
+					return b, err
+				})
 				if fault == "" {
-					*m.spoil = spoil // from the beginning
+					m.change.Store(&change) // from the beginning
 				}
 				spec := hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindSASHDD, Serial: "IT"}}}
 				onSeen(t, spec, nil, opt, func(sim *hostsim.Machine) host.Machine {
@@ -64,7 +45,7 @@ func TestSpoiledListOfLogPages(t *testing.T) {
 					time.Sleep(30 * time.Minute)
 					d := &r.mgr.Snapshot().Drives[0]
 					before := d.Health
-					*m.spoil = spoil
+					m.change.Store(&change)
 					time.Sleep(26 * time.Hour)
 					is := r.drive(d.ID)
 					if is.Health == drivebay.HealthGood || is.Health.Rank() < before.Rank() {

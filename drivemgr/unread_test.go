@@ -1,9 +1,9 @@
 package drivemgr_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,29 +12,6 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 )
-
-// pagesFail is a machine whose drives fail some of their pages, and answer all others.
-type pagesFail struct {
-	*hostsim.Machine
-	fail map[host.Page]error
-}
-
-func (m pagesFail) OpenDrive(ctx context.Context, dev string) (host.OpenDrive, error) {
-	d, err := m.Machine.OpenDrive(ctx, dev)
-	return failingPages{d, m.fail}, err
-}
-
-type failingPages struct {
-	host.OpenDrive
-	fail map[host.Page]error
-}
-
-func (d failingPages) Page(ctx context.Context, p host.Page) ([]byte, error) {
-	if err := d.fail[p]; err != nil {
-		return nil, fmt.Errorf("%s: %w", p, err)
-	}
-	return d.OpenDrive.Page(ctx, p)
-}
 
 // TestFindingOfUnreadPage: what a page of a drive has shown stands while that page cannot be read, though
 // the drive answers all others. It ends, in its time, when the page is read and does not show it any more.
@@ -59,7 +36,7 @@ func TestFindingOfUnreadPage(t *testing.T) {
 		"what NVMe can, unknown": {drivebay.ProtocolNVMe, "selftest-fail", []string{"count=2"}, []host.Page{host.NVMeIdentifyController}, eio},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, opt := pagesFail{fail: map[host.Page]error{}}, drivemgr.DefaultOptions()
+			m, opt := &pagesThrough{}, drivemgr.DefaultOptions()
 			opt.Tick = time.Minute
 			spec := hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: kinds[c.protocol], Serial: "IT"}}}
 			onSeen(t, spec, nil, opt, func(sim *hostsim.Machine) host.Machine {
@@ -73,15 +50,18 @@ func TestFindingOfUnreadPage(t *testing.T) {
 				if before.Health != drivebay.HealthBad {
 					r.Fatalf("before: %v %+v", before.Health, before.Findings)
 				}
-				for _, p := range c.fail {
-					m.fail[p] = c.by
-				}
+				m.change.Store(new(pageChange(func(p host.Page, b []byte, err error) ([]byte, error) {
+					if slices.Contains(c.fail, p) {
+						return nil, fmt.Errorf("%s: %w", p, c.by)
+					}
+					return b, err
+				})))
 				time.Sleep(26 * time.Hour)
 				is := r.drive(d.ID)
 				if is.Health != drivebay.HealthBad || len(is.Findings) != len(before.Findings) || is.Findings[0].Code != before.Findings[0].Code {
 					r.Errorf("a day without the page: %v %+v", is.Health, is.Findings)
 				}
-				clear(m.fail)
+				m.change.Store(nil)
 				r.inject("IT", "heal")
 				time.Sleep(26 * time.Hour)
 				if is := r.drive(d.ID); is.Health != drivebay.HealthGood && c.fault != "reallocate" { // that has grown within the week
