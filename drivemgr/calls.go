@@ -118,10 +118,10 @@ func (m *Manager) Waiting(ctx context.Context, drive string, by string, p *drive
 	return m.replacement.Waiting(ctx, drive, by, p)
 }
 
-// BlockForget sets why: the record of a missing drive stays while why returns a reason, for
-// example a volume on it.
-func (m *Manager) BlockForget(why func(drive string) string) {
-	m.tracking.BlockForget(why)
+// NamedBy sets named, which returns the drives that the records of volumes name, with one owner of each, and nil while these
+// records are not known. The record of such a drive stays while the drive is missing, and is made if it is lost.
+func (m *Manager) NamedBy(named func() map[string]string) {
+	m.tracking.NamedBy(named)
 }
 
 // BlockRemoval sets why: a drive that is RELEASED, or REMOVING since before a restart, is not removed while why returns a

@@ -21,7 +21,7 @@ func TestForgetAfter(t *testing.T) {
 		"cordoned":         {func(r *rig, id string) { r.must(r.mgr.Cordon(r.Context(), id, true)) }, false},
 		"being released":   {func(r *rig, id string) { r.must(r.mgr.Operate(r.Context(), id, drivebay.LeaveRelease, "")) }, false},
 		"has a volume": {func(r *rig, id string) {
-			r.mgr.BlockForget(func(drive string) string { return map[string]string{id: "volume v"}[drive] })
+			r.mgr.NamedBy(func() map[string]string { return map[string]string{id: "volume v"} })
 		}, false},
 		"taken out": {func(r *rig, id string) { r.takenOut(r.drive(id)) }, true},
 	} {

@@ -58,7 +58,7 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 	}
 	d.BlockUnclaim(e.groups.MovingGroup)
 	d.BlockRemoval(e.inventory.DependsOn)
-	d.BlockForget(e.provision.NeedsDrive)
+	d.NamedBy(e.provision.NamedDrives)
 	return e, nil
 }
 

@@ -24,10 +24,6 @@ func TestLoneMirrorIsRemoved(t *testing.T) {
 		{"taken out for good", func(s *stand, _ drivebay.Volume, drive string) {
 			s.giveUp(drive)
 		}},
-		{"forgotten", func(s *stand, _ drivebay.Volume, drive string) {
-			s.giveUp(drive)
-			s.must(s.mgr.Operate(s.Context(), drive, drivebay.LeaveForget, ""))
-		}},
 		{"in no record", func(s *stand, v drivebay.Volume, _ string) {
 			s.loseRecord(v)
 			if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) || !strings.Contains(err.Error(), "accept-loss") {
@@ -92,45 +88,40 @@ func TestLoneMirrorIsRemoved(t *testing.T) {
 // of its steps, and holds what was written.
 func TestLoneMirrorIsRepaired(t *testing.T) {
 	t.Parallel()
-	for _, forgotten := range []bool{false, true} {
-		steps := 1
-		for n := 1; n <= steps && !t.Failed(); n += everyNth {
-			k := &killer{}
-			onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
-				v := s.make("v", requests()["a mirror"])
-				s.must(s.stage(v))
-				s.word(v, "data")
-				drive, spare := v.Location.Drives[1], s.spareFor(v)
-				s.must(s.mgr.Cordon(s.Context(), spare, true))
-				s.inject(drive, "vanish")
-				time.Sleep(10 * time.Second)
-				s.giveUp(drive)
-				if forgotten {
-					s.must(s.mgr.Operate(s.Context(), drive, drivebay.LeaveForget, ""))
-				}
-				time.Sleep(5 * time.Minute)
-				if is := s.of(v); is.Location.Drives[1] != drive || !is.Condition.Abnormal() {
-					t.Errorf("without a spare it is on %v: %v", is.Location.Drives, is.Condition)
-				}
-				k.anew(n)
-				s.must(s.mgr.Cordon(s.Context(), spare, false))
+	steps := 1
+	for n := 1; n <= steps && !t.Failed(); n += everyNth {
+		k := &killer{}
+		onMachine(t, sameDrives(3), volume.Options{After: k.step}, func(s *stand) {
+			v := s.make("v", requests()["a mirror"])
+			s.must(s.stage(v))
+			s.word(v, "data")
+			drive, spare := v.Location.Drives[1], s.spareFor(v)
+			s.must(s.mgr.Cordon(s.Context(), spare, true))
+			s.inject(drive, "vanish")
+			time.Sleep(10 * time.Second)
+			s.giveUp(drive)
+			time.Sleep(5 * time.Minute)
+			if is := s.of(v); is.Location.Drives[1] != drive || !is.Condition.Abnormal() {
+				t.Errorf("without a spare it is on %v: %v", is.Location.Drives, is.Condition)
+			}
+			k.anew(n)
+			s.must(s.mgr.Cordon(s.Context(), spare, false))
+			time.Sleep(10 * time.Minute)
+			if k.dead() {
+				s.start()
 				time.Sleep(10 * time.Minute)
-				if k.dead() {
-					s.start()
-					time.Sleep(10 * time.Minute)
-				}
-				did := k.steps()
-				steps = max(steps, len(did))
-				k.anew(0)
-				is := s.of(v)
-				if !slices.Contains(is.Location.Drives, spare) || slices.Contains(is.Location.Drives, drive) || is.Condition.Abnormal() || s.word(v, "") != "data" {
-					t.Errorf("forgotten %v, killed after step %d of %q: it is on %v: %s", forgotten, n, did, is.Location.Drives, is.Condition.Message())
-				}
-				if n == 1 {
-					t.Logf("forgotten %v: killed after the first of %q", forgotten, did)
-				}
-				s.must(s.unstage(v), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
-			})
-		}
+			}
+			did := k.steps()
+			steps = max(steps, len(did))
+			k.anew(0)
+			is := s.of(v)
+			if !slices.Contains(is.Location.Drives, spare) || slices.Contains(is.Location.Drives, drive) || is.Condition.Abnormal() || s.word(v, "") != "data" {
+				t.Errorf("killed after step %d of %q: it is on %v: %s", n, did, is.Location.Drives, is.Condition.Message())
+			}
+			if n == 1 {
+				t.Logf("killed after the first of %q", did)
+			}
+			s.must(s.unstage(v), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+		})
 	}
 }

@@ -26,6 +26,9 @@ func Changes(old, d *drivebay.Drive, now time.Time) []drivebay.Event {
 	if old.Size != d.Size && old.Size > 0 && d.Size > 0 {
 		add(drivebay.EventResized, fmt.Sprint(old.Size), fmt.Sprint(d.Size), fmt.Sprintf("%d bytes, before %d bytes: %s", d.Size, old.Size, Describe(d)))
 	}
+	if old.Name == NoName {
+		return out
+	}
 	if old.Name != d.Name {
 		add(drivebay.EventRenamed, old.Name, d.Name, "the kernel has given the drive another name: "+Describe(d))
 	}
@@ -64,6 +67,9 @@ func FillIdentity(d *drivebay.Drive) {
 		d.Type = d.Evidence.Type
 	}
 }
+
+// NoName is the name of a drive of which only the id is known.
+const NoName = "unknown"
 
 // Describe names a drive by kernel name, model, serial and bay, so that an operator finds it.
 func Describe(d *drivebay.Drive) string {

@@ -24,7 +24,7 @@ type Tracker struct {
 	Poll        *poll.Poller
 	Replacement *replacement.Replacer
 
-	forgetBlock   atomic.Pointer[func(drive string) string] // returns why the record of a missing drive has to stay
+	named         atomic.Pointer[func() map[string]string] // of NamedBy
 	Listings      chan inventory.Listing
 	ListedAt      time.Time // time of the last listing
 	DrivesChanged bool      // drives came or went since enclosures were read
@@ -72,6 +72,7 @@ func (m *Tracker) ApplyListing(l inventory.Listing) {
 			}
 		}
 		m.Replacement.ReportPull(gone, now)
+		m.showNamed(now)
 	}
 	m.Replacement.ResumeRemovals(now)
 	m.State.Listed = true
@@ -210,13 +211,9 @@ func (m *Tracker) mayForget(t *state.Tracked) bool {
 	case t.Rec.Usage != drivebay.UsageInUse, t.Rec.Claim != nil, t.Rec.Cordoned:
 		return false
 	}
-	needed := m.forgetBlock.Load()
-	return needed == nil || (*needed)(t.Drive.ID) == ""
+	owners, known := m.namedDrives()
+	return known && owners[t.Drive.ID] == ""
 }
-
-// BlockForget sets why: the record of a missing drive stays while why returns a reason, for
-// example a volume on it.
-func (m *Tracker) BlockForget(why func(drive string) string) { m.forgetBlock.Store(&why) }
 
 // keepSlots keeps PCI slots in the list of bays that had a drive before: the kernel does not show
 // whether an empty slot is for a drive.

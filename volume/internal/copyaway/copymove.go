@@ -240,7 +240,7 @@ func (e *Copier) leaveOldCopy(rec *drivebay.VolumeRecord, c drivebay.LeftCopy, d
 		return e.keepLeftCopy(id, c, waitsForDrive)
 	}
 	d, known := steps.DriveOf(s, drive)
-	gone := !known || d.Usage == drivebay.UsageRemoved || d.Usage == drivebay.UsageRemoving
+	gone := known && (d.Usage == drivebay.UsageRemoved || d.Usage == drivebay.UsageRemoving)
 	fails := known && d.Status == drivebay.StatusOnline && (d.Health == drivebay.HealthBad || e.Moves.Moves.Last(id).Tries+1 >= erase.MaxCleanUps) &&
 		!errors.Is(why, drivebay.ErrPending)
 	mustWipe := groups.RemainsWipe(&rec.Volume) != drivebay.WipeNone

@@ -50,8 +50,9 @@ type Drives interface {
 	BlockUnclaim(why func(drive string) string)
 	// BlockRemoval keeps a released drive while why returns a reason.
 	BlockRemoval(why func(drive string) string)
-	// BlockForget keeps the record of a missing drive while why returns a reason.
-	BlockForget(why func(drive string) string)
+	// NamedBy keeps the records of the missing drives that named returns, each with an owner, and shows a
+	// drive that has none as OFFLINE. Named returns nil while the volumes are not known.
+	NamedBy(named func() map[string]string)
 	// Note records what happened to a volume.
 	Note(e drivebay.Event)
 }

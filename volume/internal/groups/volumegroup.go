@@ -86,11 +86,12 @@ func (e *Groups) GroupsByName() map[string]*VolumeGroup {
 }
 
 // AllTakenOut reports whether all drives of a location were taken out for good. Other
-// volumes of its group may be elsewhere.
+// volumes of its group may be elsewhere. A drive in no record is none of those: the manager shows it when it has
+// listed all drives.
 func AllTakenOut(s *drivebay.Snapshot, l drivebay.Location) bool {
 	return len(l.Drives) > 0 && !slices.ContainsFunc(l.Drives, func(id string) bool {
 		d, known := steps.DriveOf(s, id)
-		return known && d.Usage != drivebay.UsageRemoved || !known && !s.Complete
+		return !known || d.Usage != drivebay.UsageRemoved
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
-	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
 // RoomToLeave returns the drive to which a volume would move now if it had to leave one of its drives. It
@@ -38,12 +37,7 @@ func (s PlacementView) roomForGroup(v *drivebay.Volume, from string) (string, er
 	if g == nil { // or LVM has not been asked yet
 		return "", fmt.Errorf("volume group %s is not listed: %w", v.Location.VG, drivebay.ErrPending)
 	}
-	var w Want
-	for _, id := range v.Location.Drives { // the other drive stands in for one that is gone and forgotten
-		if d, ok := steps.DriveOf(s.Drives, id); ok && (w.Like == nil || id == from) {
-			w.Like, w.Block = d, d.LogicalBlock
-		}
-	}
+	w := WantLike(s.Drives, v.Location.Drives, from)
 	dev := s.Index.LVM.PVs[from]
 	for _, pv := range g.PVs {
 		if dev != "" && pv.Device == dev {

@@ -21,6 +21,17 @@ type Want struct {
 	Whole uint64          // bytes of the old physical volume: with as many, its free space stays too
 }
 
+// WantLike returns what a spare must have in place of the drive that leaves. Another drive of its group stands in for one of
+// which only the id is known: its record was lost while it was away.
+func WantLike(s *drivebay.Snapshot, drives []string, leaves string) (w Want) {
+	for _, id := range drives {
+		if d, known := steps.DriveOf(s, id); known && d.LogicalBlock > 0 && (w.Like == nil || id == leaves) {
+			w.Like, w.Block = d, d.LogicalBlock
+		}
+	}
+	return w
+}
+
 // Spare chooses the drive to which the volumes of another drive move: one that accepts
 // new volumes, has no physical volume, and is on the device of none of the drives in but. The best is of the same type, at least as
 // large as the old one, least worn, and then the smallest. Of smaller ones the largest.

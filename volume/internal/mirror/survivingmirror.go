@@ -12,7 +12,7 @@ import (
 )
 
 // LostForGood reports whether a volume can neither be wiped nor come back: its drives were
-// taken out for good, or are forgotten. While two drives cannot be distinguished, one of them
+// taken out for good. While two drives cannot be distinguished, one of them
 // may be the drive of the volume under another id.
 func LostForGood(s *drivebay.Snapshot, l drivebay.Location) bool {
 	conflict := slices.ContainsFunc(s.Drives, func(d drivebay.Drive) bool { return d.IdentityIssue != "" && d.Status == drivebay.StatusOnline })
@@ -28,7 +28,7 @@ func LostForGood(s *drivebay.Snapshot, l drivebay.Location) bool {
 const aloneStep = "alone on "
 
 // SurvivingMirror returns a mirror as it is removed without its other drive, which was taken
-// out for good or forgotten, or whose loss an operator has accepted. Decided means that
+// out for good, or whose loss an operator has accepted. Decided means that
 // aloneStep is recorded.
 func (e *Mirrors) SurvivingMirror(r *drivebay.VolumeRecord) (alone drivebay.Volume, decided, is bool) {
 	alone = r.Volume

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -12,48 +13,57 @@ import (
 // meanwhile.
 func (e *Provisioner) ForgetDrive(ctx context.Context, id, why string) error {
 	return e.Ledger.WithoutChanges(func() error {
-		if owner, forget := neededBy(id, e.Ledger.All(), e.Partitions.SnapshotRecords()); owner != "" {
-			return fmt.Errorf("drive %s: %w: the record of %s names it: give that up first with `%s`", id, drivebay.ErrRefused, owner, forget)
+		if r, is := namedDrives(e.Ledger.All(), e.Partitions.SnapshotRecords())[id]; is {
+			return fmt.Errorf("drive %s: %w: the record of %s names it: give that up first with `%s`", id, drivebay.ErrRefused, r.owner, r.forget)
 		}
 		return e.Drives.Operate(ctx, id, drivebay.LeaveForget, why)
 	})
 }
 
-// NeedsDrive returns why the record of a missing drive has to stay, "" if no volume or
-// snapshot needs it.
-func (e *Provisioner) NeedsDrive(drive string) string {
+// NamedDrives returns the drives that records of volumes and snapshots name, each with an owner; nil when the engine
+// has ended.
+func (e *Provisioner) NamedDrives() map[string]string {
 	if e.Ctx.Err() != nil { // the next engine decides by its own records
-		return "the volumes are not known"
+		return nil
 	}
-	owner, _ := neededBy(drive, e.Ledger.All(), e.Partitions.SnapshotRecords())
-	return owner
+	out := map[string]string{}
+	for drive, by := range namedDrives(e.Ledger.All(), e.Partitions.SnapshotRecords()) {
+		out[drive] = by.owner
+	}
+	return out
 }
 
-// neededBy finds a record that names a drive: of a volume or snapshot, or of work on one. It
-// returns the owner and the command that gives it up.
-func neededBy(drive string, volumes []*drivebay.VolumeRecord, snapshots []*drivebay.SnapshotRecord) (owner, forget string) {
-	names := func(l drivebay.Location, w *drivebay.Work) bool {
-		if slices.Contains(l.Drives, drive) {
-			return true
+// namedBy is a record that names a drive, and the command that gives it up.
+type namedBy struct{ owner, forget string }
+
+// namedDrives returns the drives that records name: of volumes and snapshots, and of work on them.
+func namedDrives(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.SnapshotRecord) map[string]namedBy {
+	out := map[string]namedBy{}
+	add := func(by namedBy, l drivebay.Location, w *drivebay.Work) {
+		drives := slices.Clone(l.Drives)
+		if w != nil {
+			drives = slices.AppendSeq(drives, maps.Keys(w.PVs))
+			if w.Move != nil {
+				drives = append(drives, slices.Concat(w.Move.From.Drives, w.Move.To.Drives)...)
+			}
 		}
-		if w == nil {
-			return false
+		for _, drive := range drives {
+			if _, is := out[drive]; !is {
+				out[drive] = by
+			}
 		}
-		_, pv := w.PVs[drive]
-		return pv || w.Move != nil && (slices.Contains(w.Move.From.Drives, drive) || slices.Contains(w.Move.To.Drives, drive))
 	}
 	for _, r := range volumes {
-		if names(r.Volume.Location, r.Work) {
-			return "volume " + r.Volume.ID, "drivebay volume forget " + r.Volume.ID
-		}
-		if slices.ContainsFunc(r.Left, func(c drivebay.LeftCopy) bool { return slices.Contains(c.Location.Drives, drive) }) {
-			return "volume " + r.Volume.ID + ", of which it has a copy that has to be wiped,", fmt.Sprintf("drivebay release %s` and `drivebay force-remove %s", drive, drive)
+		add(namedBy{"volume " + r.Volume.ID, "drivebay volume forget " + r.Volume.ID}, r.Volume.Location, r.Work)
+		for _, c := range r.Left {
+			for _, drive := range c.Location.Drives {
+				add(namedBy{"volume " + r.Volume.ID + ", of which it has a copy that has to be wiped,", fmt.Sprintf("drivebay release %s` and `drivebay force-remove %s", drive, drive)},
+					drivebay.Location{Drives: []string{drive}}, nil)
+			}
 		}
 	}
 	for _, r := range snapshots {
-		if names(r.Snapshot.Location, r.Work) {
-			return "snapshot " + r.Snapshot.ID, "drivebay volume snapshot-forget " + r.Snapshot.ID
-		}
+		add(namedBy{"snapshot " + r.Snapshot.ID, "drivebay volume snapshot-forget " + r.Snapshot.ID}, r.Snapshot.Location, r.Work)
 	}
-	return "", ""
+	return out
 }
