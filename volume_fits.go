@@ -68,7 +68,7 @@ func (c Class) Parameters() map[string]string {
 }
 
 // Fits returns how an existing volume differs from the requested one, nil if it does not. Properties that
-// were lost with the store are not compared.
+// were lost with the store are not compared: a partition that was found without its name may be a whole drive.
 func (v *Volume) Fits(r VolumeRequest) error {
 	differs := func(what string, is, want any) error {
 		return fmt.Errorf("volume %s: %w: its %s is %v, requested is %v", v.ID, ErrExists, what, is, want)
@@ -81,7 +81,7 @@ func (v *Volume) Fits(r VolumeRequest) error {
 		return differs("mode", v.Mode, r.Mode())
 	case v.FSType != "" && v.FSType != r.Filesystem():
 		return differs("filesystem", v.FSType, r.Filesystem())
-	case v.Location.Kind != r.Class.Backing.Location() && v.Name != "":
+	case v.Location.Kind != r.Class.Backing.Location() && (v.Name != "" || v.Location.OnLVM() || r.Class.Backing != BackingPartition && r.Class.Backing != BackingDrive):
 		return differs("backing", v.Location.Kind, r.Class.Backing)
 	case known && v.Parameters[ParameterWipe] != want[ParameterWipe]:
 		return differs("wipe", v.Parameters[ParameterWipe], want[ParameterWipe])
@@ -89,7 +89,7 @@ func (v *Volume) Fits(r VolumeRequest) error {
 		return differs("class", v.Parameters[ParameterClass], want[ParameterClass])
 	case v.Mode != ModeUnknown && v.Encrypted() != (r.Class.Encryption != ""):
 		return differs("encryption", v.Encrypted(), r.Class.Encryption != "")
-	case v.Source != r.Source && v.Name != "":
+	case v.Source != r.Source: // a partition, whose source is not on the drive, is never a copy
 		return differs("source", v.Source, r.Source)
 	}
 	return nil
