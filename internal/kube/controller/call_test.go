@@ -19,12 +19,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// emptyAPI is an API server that has no objects and keeps those that are made.
+// emptyAPI is an API server that shows no objects and keeps those that are made.
 type emptyAPI struct{ made []*v1alpha1.Volume }
 
 func (a *emptyAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	code, text := http.StatusNotFound, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
-	if r.Method == http.MethodPost {
+	switch r.Method {
+	case http.MethodDelete:
+		code, text = http.StatusOK, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	case http.MethodPost:
 		o := &v1alpha1.Volume{}
 		if err := json.NewDecoder(r.Body).Decode(o); err != nil {
 			return nil, err
@@ -129,5 +132,20 @@ func TestNodeGoneForGood(t *testing.T) {
 	c.objects.lost[o.Name] = lost{"n", now.Add(-2 * keepLost)}
 	if _ = c.objects.Delete(other); len(c.objects.lost) != 1 {
 		t.Errorf("remembered: %v", c.objects.lost)
+	}
+}
+
+// TestMovedObjectRequestsNothing: what was requested of a node is not requested of the node that is to adopt the volume.
+func TestMovedObjectRequestsNothing(t *testing.T) {
+	c, api := leadingOver(t)
+	o := numbered(1, 5, "n")
+	o.Status.Phase, o.Spec.Attempt = v1alpha1.VolumeMoved, 1
+	o.Spec.Adopt, o.Spec.Forget, o.Spec.ReleaseFrom, o.Spec.Heal = "m", "d", "d", "1"
+	c.objects.put(o)
+	if err := c.moveObject(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if is := api.made[0].Spec; is.Node != "m" || is.Adopt != "m" || is.Attempt != 0 || is.Forget != "" || is.ReleaseFrom != "" || is.Heal != "" {
+		t.Errorf("it requests %+v", is)
 	}
 }

@@ -240,7 +240,7 @@ func (c *Controller) moveObjects(ctx context.Context) {
 
 func (c *Controller) moveObject(ctx context.Context, o *v1alpha1.Volume) error {
 	spec := *o.Spec.DeepCopy()
-	spec.Node, spec.Attempt, spec.Heal, spec.Task = spec.Adopt, 0, "", nil // what was for the other node is not for this one
+	spec.Node, spec.Attempt, spec.Heal, spec.Forget, spec.ReleaseFrom, spec.Task = spec.Adopt, 0, "", "", "", nil // what was for the other node is not for this one
 	if err := c.opt.Objects.DeleteExact(ctx, o); err != nil {
 		return err
 	}

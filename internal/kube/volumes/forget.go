@@ -11,7 +11,7 @@ import (
 // forgets reports whether the node is to give up its record of a volume whose drive is gone for good. The engine knows which
 // mounts are gone with the drive: it is asked again while a pod uses the volume.
 func forgets(o *v1alpha1.Volume, v *drivebay.VolumeView) bool {
-	return o.Spec.Forget != "" && o.Status.Forget != o.Spec.Forget && !isFound(v)
+	return o.Spec.Forget != "" && o.Status.Forget != o.Spec.Forget && !isFound(v) && o.Status.Phase != ""
 }
 
 // setForgotten writes the answer to spec.forget into a status. A volume in no record has been forgotten: the status could

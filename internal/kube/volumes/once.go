@@ -12,6 +12,9 @@ import (
 // reasonInUse is the reason of a request that waits until no pod uses the volume. A refusal has the code of its error.
 const reasonInUse = "InUse"
 
+// reasonNotRequested is the reason of a request that the object had before its first status: the status had the answer.
+const reasonNotRequested = "SetBeforeFirstStatus"
+
 // once is a request of a person that names a drive of the volume, and that the node acts on once: a drive that leaves again
 // later does not take the data with it.
 type once struct {
@@ -34,6 +37,9 @@ func (r once) set(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, e *v1alpha1.Volu
 	}
 	c := metav1.Condition{Type: r.condition, Status: metav1.ConditionFalse, ObservedGeneration: o.Generation, LastTransitionTime: metav1.Time{Time: now}}
 	switch {
+	case o.Status.Phase == "" && *r.answered != r.drive:
+		*r.answered, c.Reason = r.drive, reasonNotRequested
+		c.Message = "the field was set before the node wrote the first status, as a restored backup has it: remove the field and set it again"
 	case !r.did && (*r.answered == r.drive || r.waits == ""):
 		return
 	case !r.did:

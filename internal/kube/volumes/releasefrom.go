@@ -11,7 +11,7 @@ import (
 // releasesFrom reports whether a volume is to be released from its drive. A volume in use waits until it is not: the
 // engine would refuse it, and a refusal is an answer.
 func releasesFrom(o *v1alpha1.Volume, v *drivebay.VolumeView) bool {
-	return o.Spec.ReleaseFrom != "" && o.Status.ReleaseFrom != o.Spec.ReleaseFrom && len(v.Publications) == 0
+	return o.Spec.ReleaseFrom != "" && o.Status.ReleaseFrom != o.Spec.ReleaseFrom && len(v.Publications) == 0 && o.Status.Phase != ""
 }
 
 // setReleasedFrom writes the answer to spec.releaseFrom into a status.
