@@ -77,7 +77,9 @@ func NewNode(opt Options) (*Node, error) {
 	}
 	beat := heartbeat.New(heartbeat.Options{Node: opt.Node, Volumes: opt.Volumes, Drives: opt.Engine, Replicates: opt.Replicates, Leases: leases, Log: opt.Log})
 	part := volumes.New(volumes.Options{Name: opt.Node, Engine: opt.Volumes, Objects: client.NewVolumes(c), Snapshots: client.NewSnapshots(c), Log: opt.Log,
-		ReplicationSecret: opt.ReplicationSecret, Mirrored: beat.Mirrored, Old: beat.Old})
+		ReplicationSecret: opt.ReplicationSecret, Mirrored: beat.Mirrored,
+		Old: func(ids []string) { beat.Old("volumes", ids) }})
+	o.Old = func(names []string) { beat.Old("drives", names) }
 	mirror := drives.New(client.NewDrives(c), o)
 	seen.Drive, seen.Volume, seen.Volumes = mirror.Object, part.Object, opt.Volumes.Volumes
 	return &Node{[]func(context.Context) error{mirror.Run, part.Run, beat.Run, events.New(seen).Run}}, nil

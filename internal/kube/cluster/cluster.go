@@ -40,6 +40,7 @@ type Cluster struct {
 	mu       sync.Mutex
 	down     map[string]string // why nodes are down whose Lease has ended
 	leased   map[string]bool   // the nodes that have a Lease; nil: not known
+	reports  reports           // of the nodes
 	silent   map[string]string // why nodes count as down in what is shown
 	noLeases error             // whether nodes are down is not known
 	heard    time.Time         // when the API server has last shown the objects
@@ -116,7 +117,7 @@ func (c *Cluster) readLeases(ctx context.Context) (changed bool) {
 	o, err := c.leases.ListWatch(heartbeat.Selector).ListWithContextFunc(ctx, metav1.ListOptions{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	down, leased, known, there := c.down, c.leased, c.noLeases == nil, c.away == nil
+	down, leased, old, known, there := c.down, c.leased, c.reports, c.noLeases == nil, c.away == nil
 	c.noLeases = err
 	if c.away = err; err == nil || apierrors.IsForbidden(err) {
 		c.away = nil
@@ -125,9 +126,11 @@ func (c *Cluster) readLeases(ctx context.Context) (changed bool) {
 		}
 	}
 	if err == nil {
-		c.down, c.leased = downNodes(o.(*coordinationv1.LeaseList).Items, time.Now())
+		leases := o.(*coordinationv1.LeaseList).Items
+		c.down, c.leased = downNodes(leases, time.Now())
+		c.reports = reportsOf(leases)
 	}
-	return known != (c.noLeases == nil) || there != (c.away == nil) || !maps.Equal(down, c.down) || !maps.Equal(leased, c.leased)
+	return known != (c.noLeases == nil) || there != (c.away == nil) || !maps.Equal(down, c.down) || !maps.Equal(leased, c.leased) || !old.sameOld(c.reports)
 }
 
 // downNodes returns why nodes are down, and which nodes have a Lease.
@@ -204,6 +207,7 @@ func (c *Cluster) publish() {
 	c.machines = machinesOf(drives)
 	c.silent = silentNodes(c.down, c.leased, nodesOf(drives, volumes))
 	c.snapshot, c.set = snapshotOf(c.name, drives, c.silent, now), volumesOf(volumes, c.silent, now)
+	c.reports.markOld(c.snapshot, c.set)
 	if c.noLeases != nil && c.away == nil {
 		c.snapshot.Problems = append(c.snapshot.Problems, "whether the nodes report is not known: "+c.noLeases.Error())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/heartbeat"
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
 )
 
@@ -127,7 +128,7 @@ func (s *objects) view(o *v1alpha1.Volume) *drivebay.VolumeView {
 	}
 	if why := s.isOld(o.Spec.Node, o.Name); why != "" {
 		v.OperationalStatus = drivebay.OperationalUnknown
-		v.Condition = append(slices.Clip(v.Condition), drivebay.VolumeFinding{Severity: drivebay.SeverityDegraded, Reason: reasonObjectOld, Message: why})
+		v.Condition = append(slices.Clip(v.Condition), drivebay.VolumeFinding{Severity: drivebay.SeverityDegraded, Reason: heartbeat.ReasonOld, Message: why})
 	}
 	if why := s.down(o.Spec.Node); why != "" {
 		v.OperationalStatus = drivebay.OperationalUnknown
@@ -138,9 +139,6 @@ func (s *objects) view(o *v1alpha1.Volume) *drivebay.VolumeView {
 
 // reasonNodeDown is the reason of a volume whose node does not report (KEP-1432, node down).
 const reasonNodeDown = "NodeDown"
-
-// reasonObjectOld is the reason of a volume whose object its node cannot write.
-const reasonObjectOld = "ObjectOld"
 
 func (s *objects) isOld(node, id string) string {
 	if s.old == nil {

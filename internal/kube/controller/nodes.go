@@ -75,7 +75,7 @@ func (s *nodes) old(name, id string) string {
 	if n := s.byName[name]; n == nil || !n.report.IsOld(id) {
 		return ""
 	}
-	return fmt.Sprintf("node %s: the API server does not take the object from the daemon, and it shows what was: the log of the daemon has the cause", name)
+	return heartbeat.OldText(name)
 }
 
 // gone reports whether a node has no Lease: a person deletes that of a node that is gone for good.

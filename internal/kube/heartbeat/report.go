@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/kube/client"
@@ -25,7 +26,7 @@ const (
 type Report struct {
 	// Mirrored is true once all volumes of the node have objects: before, a volume without an object may exist.
 	Mirrored bool `json:"mirrored,omitempty"`
-	// Old are the ids of the volumes and snapshots whose objects the API server does not take from the node: they show what was.
+	// Old are the names of the objects that the API server does not take from the node: they show what was.
 	Old []string `json:"old,omitempty"`
 	// Whole is true if the room is that of all drives: before they are read, there may be more.
 	Whole bool `json:"whole,omitempty"`
@@ -53,15 +54,28 @@ func (r *Report) Capacity(c drivebay.Class) drivebay.Capacity {
 	return drivebay.Capacity{Available: room.Available, Largest: room.Largest, Smallest: smallest}
 }
 
-// mostOld is how many ids a report has. More are rarely of some objects only.
+// mostOld is how many names a report has. More are rarely of some objects only.
 const mostOld = 100
 
-// all stands for all ids.
-const all = "*"
+// allOf returns what stands for all names of a kind: those of Drives are ID.NODE.
+func allOf(name string) string {
+	if strings.Contains(name, ".") {
+		return "*.*"
+	}
+	return "*"
+}
 
-// IsOld reports whether the object of a volume or snapshot shows what was.
-func (r *Report) IsOld(id string) bool {
-	return slices.Contains(r.Old, id) || slices.Contains(r.Old, all)
+// IsOld reports whether an object shows what was.
+func (r *Report) IsOld(name string) bool {
+	return slices.Contains(r.Old, name) || slices.Contains(r.Old, allOf(name))
+}
+
+// ReasonOld is the reason of a drive or volume whose object its node cannot write.
+const ReasonOld = "ObjectOld"
+
+// OldText says that an object shows what was.
+func OldText(node string) string {
+	return fmt.Sprintf("node %s: the API server does not take the object from the daemon, and it shows what was: the log of the daemon has the cause", node)
 }
 
 func key(c drivebay.Class) string {

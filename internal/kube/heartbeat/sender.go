@@ -63,6 +63,8 @@ const (
 type Sender struct {
 	opt      Options
 	mirrored atomic.Bool
+	oldOf    map[string][]string // by the kind of the objects; guarded by oldMu
+	oldMu    sync.Mutex
 	old      atomic.Pointer[[]string]
 	stale    atomic.Bool // a drive or a volume has changed since the last report
 	wake     chan struct{}
@@ -79,7 +81,7 @@ func New(opt Options) *Sender {
 	if opt.Every == 0 {
 		opt.Every = DefaultEvery
 	}
-	return &Sender{opt: opt, wake: make(chan struct{}, 1)}
+	return &Sender{opt: opt, wake: make(chan struct{}, 1), oldOf: map[string][]string{}}
 }
 
 // Mirrored sets whether all volumes of the node have objects. Once they had, it stays: an object that was
@@ -90,13 +92,20 @@ func (s *Sender) Mirrored(is bool) {
 	}
 }
 
-// Old sets which objects the API server does not take from the node.
-func (s *Sender) Old(ids []string) {
-	if slices.Sort(ids); len(ids) > mostOld {
-		ids = []string{all}
+// Old sets which objects of a kind the API server does not take from the node.
+func (s *Sender) Old(kind string, names []string) {
+	s.oldMu.Lock()
+	defer s.oldMu.Unlock()
+	if s.oldOf[kind] = slices.Clone(names); len(names) > mostOld {
+		s.oldOf[kind] = []string{allOf(names[0])}
 	}
-	if was := s.old.Load(); was == nil && len(ids) > 0 || was != nil && !slices.Equal(*was, ids) {
-		s.old.Store(&ids)
+	var old []string
+	for _, names := range s.oldOf {
+		old = append(old, names...)
+	}
+	slices.Sort(old)
+	if was := s.old.Load(); was == nil && len(old) > 0 || was != nil && !slices.Equal(*was, old) {
+		s.old.Store(&old)
 		s.changed()
 	}
 }

@@ -222,19 +222,21 @@ func TestLeaseOfFlappingDrive(t *testing.T) {
 // TestReportOfOldObjects: the report names the objects that the API server does not take, or says that they are many.
 func TestReportOfOldObjects(t *testing.T) {
 	s := New(Options{Volumes: &rooms{}})
-	s.Old(nil)
+	s.Old("volumes", nil)
 	if r := s.current(t.Context()); len(s.wake) > 0 || r.IsOld("a") {
 		t.Errorf("none: %+v", r.Old)
 	}
-	s.Old([]string{"b", "a"})
+	s.Old("volumes", []string{"b"})
+	s.Old("drives", []string{"a"})
 	if r := s.current(t.Context()); len(s.wake) != 1 || !slices.Equal(r.Old, []string{"a", "b"}) || !r.IsOld("a") || r.IsOld("c") {
 		t.Errorf("two: %+v", r.Old)
 	}
-	s.Old(make([]string, mostOld+1))
-	if r := s.current(t.Context()); len(r.Old) != 1 || !r.IsOld("c") {
+	s.Old("drives", nil)
+	s.Old("volumes", make([]string, mostOld+1))
+	if r := s.current(t.Context()); len(r.Old) != 1 || !r.IsOld("c") || r.IsOld("d.n1") {
 		t.Errorf("many: %+v", r.Old)
 	}
-	s.Old(nil)
+	s.Old("volumes", nil)
 	if r := s.current(t.Context()); len(r.Old) > 0 {
 		t.Errorf("none any more: %+v", r.Old)
 	}

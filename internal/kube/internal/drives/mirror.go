@@ -51,6 +51,8 @@ type Options struct {
 	Volumes Volumes // nil: the machine has no volumes
 	Clock   Clock
 	Log     *slog.Logger
+	// Old gets the names of the objects that the API server does not take, after each comparison of all drives; it may be nil.
+	Old func([]string)
 }
 
 const (
@@ -60,6 +62,8 @@ const (
 	// roundTime is the longest time between two comparisons of all drives: the space of a drive changes
 	// without a new snapshot.
 	roundTime = 30 * time.Second
+	// behindTime is how long an object is not written before it counts as old, as that of a volume does.
+	behindTime = 30 * time.Second
 )
 
 var (
@@ -79,6 +83,7 @@ type Mirror struct {
 	known   map[string]*object
 
 	failures int       // of the API server in a row
+	since    time.Time // when those began
 	resume   time.Time // no request to the API server before
 	told     time.Time // when a refused object was last logged
 }
@@ -89,6 +94,7 @@ type object struct {
 	at       *progress
 	began    time.Time // of the call in at
 	failures int       // in a row
+	since    time.Time // since when it is not written; zero: it is
 	resume   time.Time
 }
 
@@ -126,6 +132,9 @@ func (m *Mirror) Run(ctx context.Context) error {
 	}
 	for {
 		wait := min(m.round(ctx), roundTime)
+		if m.opt.Old != nil {
+			m.opt.Old(m.old())
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -222,6 +231,18 @@ func (m *Mirror) round(ctx context.Context) time.Duration {
 	return due
 }
 
+// old returns the names of the objects that the API server has not taken for a while: they show what was.
+func (m *Mirror) old() (names []string) {
+	now := m.opt.Clock.Now()
+	is := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) >= behindTime }
+	for name, k := range m.known {
+		if is(k.since) || m.failures > 0 && is(m.since) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // pause returns how long requests about an object have to wait after failures.
 func (m *Mirror) pause(k *object) time.Duration {
 	now := m.opt.Clock.Now()
@@ -262,6 +283,7 @@ func (m *Mirror) follow(ctx context.Context, name string, k *object, n node, s *
 			return roundTime, err
 		}
 	}
+	k.since = time.Time{}                // the object is up to date
 	if k.at != nil && k.at.done != nil { // it is in the status now
 		k.at = nil
 		return 0, nil
@@ -365,6 +387,9 @@ func (m *Mirror) failed(ctx context.Context, name string, k *object, err error) 
 		return
 	}
 	now, log := m.opt.Clock.Now(), m.opt.Log.With("op", "kube", "drive", name, "err", err)
+	if k.since.IsZero() {
+		k.since = now
+	}
 	if client.Refuses(err) {
 		if k.failures++; k.failures == 1 && now.Sub(m.told) >= pace.Window { // what is wrong with one is wrong with all
 			m.told = now
@@ -374,6 +399,7 @@ func (m *Mirror) failed(ctx context.Context, name string, k *object, err error) 
 		return
 	}
 	if m.failures++; m.failures == 1 {
+		m.since = now
 		log.Warn("the API server does not take the objects of the drives: retrying")
 	}
 	m.resume = now.Add(spread(apart.Wait(m.failures)))
