@@ -17,9 +17,19 @@ type Info struct {
 	Total   uint64
 }
 
+// Until returns a past that is not later than now. A clock that was ahead while both sides had the same data has recorded a
+// time that is still to come: with it, the peer would count as up to date for as long as the clock was ahead.
+func Until(past drivebay.ReplicationPast, now time.Time) drivebay.ReplicationPast {
+	if past.LastSync.After(now) {
+		past.LastSync = now
+	}
+	return past
+}
+
 // Observe returns the info after one more look at the volume.
 func (i Info) Observe(v View, now time.Time) Info {
 	verdict, _ := Judge(v)
+	i.ReplicationPast = Until(i.ReplicationPast, now)
 	switch c := v.State.Connection; {
 	case verdict == Ready:
 		if !i.Started.IsZero() {

@@ -221,4 +221,13 @@ func TestInfo(t *testing.T) {
 	if i = i.Observe(*syncing, at(70)).Observe(*ready, at(-100)); i.Duration != 0 {
 		t.Errorf("after the clock was set back: %+v", i)
 	}
+	// A clock that was ahead while both sides had the same data: the time of that is not known, and is not later than now.
+	i = i.Observe(*ready, at(9000)).Observe(*gone, at(9001))
+	if !i.LastSync.Equal(at(9000)) {
+		t.Errorf("parted: %+v", i)
+	}
+	i = i.Observe(*gone, at(100)).Observe(*gone, at(160))
+	if !i.LastSync.Equal(at(100)) {
+		t.Errorf("parted while the clock was ahead: %+v", i)
+	}
 }

@@ -203,7 +203,7 @@ func (e *Observer) unanswered(ids []string) (news bool) {
 	all := map[string]drivebay.ReplicationInfo{}
 	for _, id := range ids {
 		if rec, err := e.Ledger.Record(id); err == nil && rec.Volume.Replicates() {
-			all[id] = unknown(&rec.Volume, "not known", "the kernel's DRBD does not answer")
+			all[id] = e.unknown(&rec.Volume, "not known", "the kernel's DRBD does not answer")
 		}
 	}
 	return e.Watch.Replications.Set(all)
@@ -245,11 +245,11 @@ func (e *Observer) ask(ctx context.Context, k drbd.Kernel, why error, v *driveba
 		if e.Watch.Moves.Moves.Of(v.ID) != nil {
 			text = "it is being copied to another drive, and is connected again after that"
 		}
-		info := unknown(v, "not attached", text)
+		info := e.unknown(v, "not attached", text)
 		info.NoDisk = true
 		return info
 	case why != nil:
-		return unknown(v, "not attached", why.Error())
+		return e.unknown(v, "not attached", why.Error())
 	}
 	return e.see(v, st)
 }
@@ -315,6 +315,6 @@ func (e *Observer) Info(ctx context.Context, v drivebay.Volume) (drivebay.Replic
 	return e.ask(ctx, k, err, &v), nil
 }
 
-func unknown(v *drivebay.Volume, state, why string) drivebay.ReplicationInfo {
-	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, State: state, Message: why, ReplicationPast: v.Replication.Past}
+func (e *Observer) unknown(v *drivebay.Volume, state, why string) drivebay.ReplicationInfo {
+	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, State: state, Message: why, ReplicationPast: replication.Until(v.Replication.Past, e.Machine.Now())}
 }
