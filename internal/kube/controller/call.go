@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +83,9 @@ func (m *requests[P]) drive(ctx context.Context, id string, k call[P]) (P, error
 		next, err := k.next(o, asked.generation)
 		switch next {
 		case stepDone:
+			if err := m.shown(o); err != nil {
+				return none, err
+			}
 			return o, nil
 		case stepFail:
 			return none, err
@@ -104,6 +108,19 @@ func (m *requests[P]) drive(ctx context.Context, id string, k call[P]) (P, error
 			}
 		}
 	}
+}
+
+// shown returns an error unless an object shows what its node has now: no call is acknowledged from an object that may be old, as
+// none is from a record alone on the node.
+func (m *requests[P]) shown(o P) error {
+	s := stateOf(m.asked(o))
+	if why := cmp.Or(m.c.nodes.down(s.Node), m.c.nodes.old(s.Node, s.ID)); why != "" {
+		return s.errorf(drivebay.ErrUnavailable, "%s", why)
+	}
+	if s.Phase != v1alpha1.VolumeMade {
+		return s.errorf(drivebay.ErrUnavailable, "it is %s on node %s", s.Phase, s.Node)
+	}
+	return nil
 }
 
 // request is a version of a spec to which the answer of the node is the answer to a call.
