@@ -37,6 +37,8 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 		return callForgetLost
 	case contradicts(o, v): // what is requested of one volume is done to no other: a person decides
 		return callNone
+	case v == nil && unwiped(o, o.Status.Forget):
+		return callNone
 	case o.Spec.Release == v1alpha1.ReleaseDelete:
 		return callDelete
 	case v != nil && isFound(v):
@@ -62,6 +64,12 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 		return callExpand
 	}
 	return callNone
+}
+
+// unwiped reports whether an object requests the deletion of a volume that its node does not find, and that was not given up:
+// the records of the node were lost while the drive was away, and its data are on the drive. forgotten is status.forget.
+func unwiped(o *v1alpha1.Volume, forgotten string) bool {
+	return o.Spec.Release == v1alpha1.ReleaseDelete && o.Status.Phase == v1alpha1.VolumeMissing && wasMade(o) && (forgotten == "" || forgotten != o.Spec.Forget)
 }
 
 // wasThere reports whether the node has had the volume, or has found it.
@@ -173,6 +181,10 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 		s.Error = translate.ErrorOf(fmt.Errorf("volume %s: delete: %w: the drives have another volume with this id than the node had before (finding %s): find out which of the two is the volume, and delete the Volume object to accept what is on the drives; then delete the volume again",
 			o.Name, drivebay.ErrRefused, reasonAnotherInstance))
 	}
+	if v == nil && unwiped(o, s.Forget) {
+		s.Error = translate.ErrorOf(fmt.Errorf("volume %s: delete: %w: node %s does not find it, so it is not wiped: return its drive (%s); if that is gone for good, set spec.forget to its id",
+			o.Name, drivebay.ErrUnavailable, o.Spec.Node, strings.Join(s.Location.Drives, ", ")))
+	}
 	s.ObservedGeneration = o.Generation
 	switch {
 	case v != nil && !isFound(v):
@@ -188,7 +200,7 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 				"): its name is not restored. Find out which of the two is the volume, and delete this object to accept what is on the drives."}}, s.Findings...)
 	}
 	why, status := "", drivebay.Missing
-	switch s.Phase = phase(o, v, s.Error, out); s.Phase {
+	switch s.Phase = phase(o, v, s.Error, s.Forget, out); s.Phase {
 	case v1alpha1.VolumeMissing:
 		why = "node " + o.Spec.Node + " does not find the volume: its drives were taken out, or its record was deleted. Return the drives, or delete this object if the volume is gone for good. If another machine has the drives, spec.adopt can name it."
 	case v1alpha1.VolumeFound:
@@ -208,7 +220,7 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 }
 
 // phase returns the phase of an object with the last error of its request.
-func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, out outcome) v1alpha1.VolumePhase {
+func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, forgotten string, out outcome) v1alpha1.VolumePhase {
 	final := e != nil && !translate.Transient(e)
 	switch {
 	case out.did == callDelete && e == nil:
@@ -217,6 +229,8 @@ func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, 
 		return v1alpha1.VolumeMoved
 	case v != nil && isFound(v) && (o.Spec.Release == "" || final): // the engine refuses to delete it
 		return v1alpha1.VolumeFound
+	case v == nil && unwiped(o, forgotten):
+		return v1alpha1.VolumeMissing
 	case v == nil && o.Spec.Release == v1alpha1.ReleaseDelete && o.Status.Phase == v1alpha1.VolumeReleased:
 		return v1alpha1.VolumeReleased
 	case v == nil && o.Spec.Release == v1alpha1.ReleaseDelete:

@@ -1,0 +1,44 @@
+package volumes
+
+import (
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/api/v1alpha1"
+)
+
+// TestMissingIsNotDeleted: the records of a node were lost while the drive of a volume was away. The object has the volume,
+// which is not wiped: its deletion waits for the drive, or for a person who gives it up.
+func TestMissingIsNotDeleted(t *testing.T) {
+	o := released(object(1, v1alpha1.VolumeMade, ""))
+	o.Spec.Release = ""
+	o.Status = answer(o, nil, outcome{listed: true}, time.Unix(1000, 0))
+	if o.Status.Phase != v1alpha1.VolumeMissing {
+		t.Fatalf("it is %s", o.Status.Phase)
+	}
+	o = released(o)
+	o.Generation++
+	for range 2 { // the answer does not end it
+		if got := requested(o, nil); got != callNone {
+			t.Fatalf("call %d", got)
+		}
+		o.Status = answer(o, nil, outcome{listed: true}, time.Unix(2000, 0))
+		if e := o.Status.Error; o.Status.Phase != v1alpha1.VolumeMissing || e == nil || e.Code != "Unavailable" {
+			t.Fatalf("%s, %+v", o.Status.Phase, e)
+		}
+	}
+	back := o.DeepCopy() // the drive returns
+	if got := requested(back, volume(drivebay.CSICreated)); got != callDelete {
+		t.Errorf("with its drive: call %d", got)
+	}
+	o.Spec.Forget = "d"
+	o.Status = answer(o, nil, outcome{listed: true}, time.Unix(3000, 0))
+	if got := requested(o, nil); got != callDelete || o.Status.Error != nil || o.Status.Phase != v1alpha1.VolumeReleasing {
+		t.Errorf("given up: call %d, %s, %+v", got, o.Status.Phase, o.Status.Error)
+	}
+	found := object(0, v1alpha1.VolumeMissing, "") // never made by a request: nothing says that it has data
+	if got := requested(released(found), nil); got != callDelete {
+		t.Errorf("only found: call %d", got)
+	}
+}
