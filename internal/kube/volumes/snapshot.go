@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -14,12 +15,20 @@ import (
 func requestedSnapshot(o *v1alpha1.Snapshot, v *drivebay.VolumeSnapshot) call {
 	made := translate.IsMade(o.Status.Phase)
 	switch {
+	case v == nil && snapshotUnwiped(o):
+		return callNone
 	case o.Spec.Release == v1alpha1.ReleaseDelete:
 		return callDelete
 	case o.Spec.Attempt > 0 && !made: // nothing is ever made in the place of a snapshot that is missing
 		return callCreate
 	}
 	return callNone
+}
+
+// snapshotUnwiped reports whether an object requests the deletion of a snapshot that its node does not find: see unwiped. A person
+// gives it up by deleting the object.
+func snapshotUnwiped(o *v1alpha1.Snapshot) bool {
+	return o.Spec.Release == v1alpha1.ReleaseDelete && o.Status.Phase == v1alpha1.VolumeMissing && o.Spec.Attempt > 0
 }
 
 // answerSnapshot returns the status of the object of a snapshot after a look at the engine, and after the call if there
@@ -31,6 +40,10 @@ func answerSnapshot(o *v1alpha1.Snapshot, v *drivebay.VolumeSnapshot, out outcom
 		s.Error = translate.ErrorOf(out.err)
 	case requestedSnapshot(o, v) == callNone, o.Generation != s.ObservedGeneration:
 		s.Error = nil
+	}
+	if v == nil && snapshotUnwiped(o) {
+		s.Error = translate.ErrorOf(fmt.Errorf("snapshot %s: delete: %w: node %s does not find it, so it is not removed: return its drive; if that is gone for good, delete this object, and then the snapshot again",
+			o.Name, drivebay.ErrUnavailable, o.Spec.Node))
 	}
 	s.ObservedGeneration = o.Generation
 	if v != nil {
@@ -53,6 +66,8 @@ func snapshotPhase(o *v1alpha1.Snapshot, v *drivebay.VolumeSnapshot, e *v1alpha1
 	final, release := e != nil && !translate.Transient(e), o.Spec.Release == v1alpha1.ReleaseDelete
 	made := translate.IsMade(o.Status.Phase)
 	switch {
+	case v == nil && snapshotUnwiped(o):
+		return v1alpha1.VolumeMissing
 	case out.did == callDelete && e == nil, release && v == nil && o.Status.Phase == v1alpha1.VolumeReleased:
 		return v1alpha1.VolumeReleased
 	case release && (v == nil || !final):

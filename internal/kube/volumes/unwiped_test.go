@@ -6,6 +6,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestMissingIsNotDeleted: the records of a node were lost while the drive of a volume was away. The object has the volume,
@@ -40,5 +41,28 @@ func TestMissingIsNotDeleted(t *testing.T) {
 	found := object(0, v1alpha1.VolumeMissing, "") // never made by a request: nothing says that it has data
 	if got := requested(released(found), nil); got != callDelete {
 		t.Errorf("only found: call %d", got)
+	}
+}
+
+// TestMissingSnapshotIsNotDeleted: the same for a snapshot, until its object is deleted: a new one has no status.
+func TestMissingSnapshotIsNotDeleted(t *testing.T) {
+	o := &v1alpha1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: drivebay.SnapshotID("s"), Generation: 2}, Spec: v1alpha1.SnapshotSpec{Node: "n", Name: "s", Attempt: 1}}
+	o.Status.Phase = v1alpha1.VolumeMissing
+	o.Spec.Release = v1alpha1.ReleaseDelete
+	for range 2 {
+		if got := requestedSnapshot(o, nil); got != callNone {
+			t.Fatalf("call %d", got)
+		}
+		o.Status = answerSnapshot(o, nil, outcome{listed: true}, time.Unix(1000, 0))
+		if e := o.Status.Error; o.Status.Phase != v1alpha1.VolumeMissing || e == nil || e.Code != "Unavailable" {
+			t.Fatalf("%s, %+v", o.Status.Phase, e)
+		}
+	}
+	if got := requestedSnapshot(o, &drivebay.VolumeSnapshot{}); got != callDelete {
+		t.Errorf("with its drive: call %d", got)
+	}
+	o.Status = v1alpha1.SnapshotStatus{}
+	if got := requestedSnapshot(o, nil); got != callDelete {
+		t.Errorf("a new object: call %d", got)
 	}
 }
