@@ -189,7 +189,7 @@ func (e snapshotCalls) snapshotsNow(s *drivebay.Snapshot) []drivebay.VolumeSnaps
 	var out []drivebay.VolumeSnapshot
 	for _, id := range slices.Sorted(maps.Keys(e.ledger.Snapshots)) {
 		if r := e.ledger.Snapshots[id]; r.Work == nil || r.Work.Op != drivebay.WorkCreate {
-			out = append(out, snapshots.Shown(r.Snapshot, s))
+			out = append(out, snapshots.Shown(r.Snapshot, s, e.partitions.Index))
 		}
 	}
 	return out

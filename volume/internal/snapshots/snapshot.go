@@ -22,8 +22,11 @@ import (
 // frozenFor is how long requests of a drive wait until its snapshots cannot be used: longer than a disk needs to spin up.
 const frozenFor = 30 * time.Second
 
-// Shown returns a snapshot as it is shown: with why it cannot be used now, by the drives.
-func Shown(v drivebay.VolumeSnapshot, s *drivebay.Snapshot) drivebay.VolumeSnapshot {
+// Shown returns a snapshot as it is shown: with why it cannot be used now, by the drives and by what LVM shows.
+func Shown(v drivebay.VolumeSnapshot, s *drivebay.Snapshot, x partitions.Index) drivebay.VolumeSnapshot {
+	if partitions.LVIn(x.LVM.Group(v.Location.VG), v.Location) == nil { // the record alone proves nothing
+		v.Unavailable = fmt.Sprintf("LVM does not show it in volume group %s", v.Location.VG)
+	}
 	for _, id := range v.Location.Drives {
 		switch d, known := steps.DriveOf(s, id); {
 		case !known:
