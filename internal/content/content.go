@@ -6,6 +6,7 @@
 package content
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -58,8 +59,9 @@ func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 		part.done()
 	}
 	if len(found) == 0 && whole.uniform() {
-		found = backups(whole)
-		err = whole.err
+		first, unread := inFirst(r, size, uint64(max(blockSize, 0)))
+		found = append(backups(whole), first...)
+		err = cmp.Or(whole.err, unread)
 	}
 	c := drivebay.Content{Signatures: found, Beyond: t.beyond, TableSum: t.sum}
 	if err != nil {
