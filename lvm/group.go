@@ -36,7 +36,8 @@ func CreateGroup(name string, tags []string, pvs ...NewPV) ([]Step, error) {
 		Name: "create volume group " + name,
 		Argv: command([]string{"vgcreate", "--setautoactivation", "n", "--physicalextentsize", strconv.Itoa(ExtentSize) + "b"},
 			tagArgs(slices.Concat([]string{Tag}, tags)...), []string{name}, pvArgs(uuids)),
-		Done: func(r *Report) bool { return hasPhysicalVolumes(r, name, uuids) },
+		Done:   func(r *Report) bool { return hasPhysicalVolumes(r, name, uuids) },
+		Labels: pvArgs(uuids),
 	}), nil
 }
 
@@ -45,9 +46,10 @@ func ExtendGroup(name string, pvs ...NewPV) []Step {
 	steps, _ := makePVs(name, pvs)
 	for _, p := range pvs {
 		steps = append(steps, Step{
-			Name: fmt.Sprintf("add %s to volume group %s", p.Device, name),
-			Argv: []string{"vgextend", name, pvArg(p.UUID)},
-			Done: func(r *Report) bool { return hasPhysicalVolumes(r, name, []string{p.UUID}) },
+			Name:   fmt.Sprintf("add %s to volume group %s", p.Device, name),
+			Argv:   []string{"vgextend", name, pvArg(p.UUID)},
+			Done:   func(r *Report) bool { return hasPhysicalVolumes(r, name, []string{p.UUID}) },
+			Labels: pvArgs([]string{p.UUID}),
 		})
 	}
 	return steps
@@ -59,9 +61,10 @@ func makePVs(group string, pvs []NewPV) (steps []Step, uuids []string) {
 	for _, p := range pvs {
 		uuids = append(uuids, p.UUID)
 		steps = append(steps, Step{
-			Name: "label " + p.Device + " for volume group " + group,
-			Argv: []string{"pvcreate", "--uuid", p.UUID, "--norestorefile", "--metadatasize", metadataSize, "--dataalignment", dataAlignment, p.Device},
-			Done: func(r *Report) bool { pv, _ := r.PV(p.UUID); return pv != nil },
+			Name:   "label " + p.Device + " for volume group " + group,
+			Argv:   []string{"pvcreate", "--uuid", p.UUID, "--norestorefile", "--metadatasize", metadataSize, "--dataalignment", dataAlignment, p.Device},
+			Done:   func(r *Report) bool { pv, _ := r.PV(p.UUID); return pv != nil },
+			Labels: []string{p.Device},
 			May: func(r *Report) error {
 				if there, _ := r.On(p.Device); there != nil {
 					return fmt.Errorf("%s: %w: the device is already physical volume %s", p.Device, ErrForeign, there.UUID)

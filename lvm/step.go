@@ -1,6 +1,7 @@
 package lvm
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,23 @@ type Step struct {
 	Polls bool
 	// Unlabels is the UUID of the physical volume whose label the command removes.
 	Unlabels string
+	// Labels are the devices that the command labels where it finds no label, as in Argv. LVM opens them by their names.
+	Labels []string
+	// Hold proves right before the command that these devices are still those that the plan was made for, and keeps them open
+	// until release is called; nil: nothing is proved.
+	Hold func(ctx context.Context, devices []string) (release func(), err error)
+}
+
+// hold proves the devices that the command of a step labels.
+func (s *Step) hold(ctx context.Context, r *Report) (release func(), err error) {
+	if s.Hold == nil || len(s.Labels) == 0 {
+		return func() {}, nil
+	}
+	devices, err := expand(r, s.Labels)
+	if err != nil {
+		return nil, err
+	}
+	return s.Hold(ctx, devices)
 }
 
 const pvMark = "pv:"

@@ -145,6 +145,11 @@ func (s *System) step(ctx context.Context, before *Report, devices []string, ste
 	if err != nil {
 		return before, err
 	}
+	release, err := step.hold(ctx, before)
+	if err != nil {
+		return before, err
+	}
+	defer release()
 	if step.Polls {
 		within, cancel := context.WithTimeout(ctx, commandTime)
 		defer cancel()

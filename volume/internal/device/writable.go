@@ -180,6 +180,35 @@ func (e *Opener) LVMWithoutLost(ctx context.Context, l drivebay.Location, steps 
 			}
 			return s.May(r)
 		}
+		guarded[i].Hold = func(ctx context.Context, devices []string) (func(), error) { return e.hold(ctx, l, devices) }
 	}
 	return e.Groups.LVMActivate(ctx, l, guarded)
+}
+
+// hold opens partitions of a location's physical volumes, and proves that each is on its drive. LVM opens them by their
+// names, and labels what it finds there: while a device is open, the kernel gives its name to no other one.
+func (e *Opener) hold(ctx context.Context, l drivebay.Location, devices []string) (release func(), err error) {
+	var held []host.Disk
+	release = func() {
+		for _, disk := range held {
+			disk.Close()
+		}
+	}
+	for _, id := range l.Drives {
+		p, ok := e.Groups.PVPart(id)
+		if !ok || !slices.Contains(devices, p.Dev) {
+			continue
+		}
+		disk, err := e.OpenProved(ctx, WriteTarget{Device: p.Device, On: id})
+		if err != nil {
+			release()
+			return nil, fmt.Errorf("drive %s: its physical volume: %w", id, err)
+		}
+		held = append(held, disk)
+	}
+	if len(held) < len(devices) {
+		release()
+		return nil, fmt.Errorf("%w: %v are not all on drives of volume group %s any more", drivebay.ErrRefused, devices, l.VG)
+	}
+	return release, nil
 }
