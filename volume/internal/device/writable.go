@@ -71,6 +71,24 @@ func (e *Opener) OpenProved(ctx context.Context, t WriteTarget) (host.Disk, erro
 	return claimedDisk{disk, func() error { return errReading }}, nil
 }
 
+// OpenOf is OpenSame for the device that a volume had when it was looked up. It is looked up again while it is open: since then
+// another drive can have got its name and its number, and no filesystem on a block volume shows which volume it is.
+func (e *Opener) OpenOf(ctx context.Context, v *drivebay.Volume, was mounttable.Device) (host.Disk, error) {
+	disk, err := e.OpenSame(ctx, was, false)
+	if err != nil {
+		return nil, err
+	}
+	is, err := e.Stack(v).State()
+	if err == nil && is.Num != was.Num {
+		err = fmt.Errorf("%w: its device was %s, and is %s now", drivebay.ErrBusy, was.Num, is.Num)
+	}
+	if err != nil {
+		disk.Close()
+		return nil, e.OrAway(v, err)
+	}
+	return disk, nil
+}
+
 // openProved opens a device, and proves that the open device is the intended one. Every device is opened
 // here.
 func (e *Opener) openProved(ctx context.Context, t WriteTarget) (host.Disk, error) {

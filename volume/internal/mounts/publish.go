@@ -151,7 +151,7 @@ func (s *MountState) bindDevice(ctx context.Context, at MountPath, readOnly bool
 		return steps.InOurWords(err)
 	}
 	return steps.Touch(ctx, s.Steps, &s.V, steps.MountTime, func(ctx context.Context) error {
-		disk, err := s.Device.OpenSame(ctx, s.D, false)
+		disk, err := s.Device.OpenOf(ctx, &s.V, s.D)
 		if err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func (s *MountState) writable(ctx context.Context) {
 		return
 	}
 	err := steps.Touch(ctx, s.Steps, &s.V, steps.ProbeTime, func(ctx context.Context) error {
-		disk, err := s.Device.OpenSame(ctx, s.D, false)
+		disk, err := s.Device.OpenOf(ctx, &s.V, s.D)
 		if err != nil {
 			return err
 		}
