@@ -71,10 +71,33 @@ func partNames(files host.Files, disk string) (string, error) {
 // partsOf lists the partitions of a drive.
 func (e *Catalog) partsOf(ctx context.Context, d *drivebay.Drive) ([]Part, error) {
 	list, err := ListParts(e.Machine, d.Name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = e.title(ctx, d, list)
 	}
-	return list, e.title(ctx, d, list)
+	if another := e.hasName(d); another != nil {
+		return nil, another
+	}
+	return list, err
+}
+
+// hasName returns an error unless the name of a drive is that of the disk that was listed as the drive: what was read by the name
+// before is then of the drive. Another disk has another number (diskseq), or in kernels before Linux 5.15 another place.
+func (e *Catalog) hasName(d *drivebay.Drive) error {
+	at := "sys/block/" + d.Name
+	num, err := e.Machine.ReadFile(at + "/dev")
+	place, err2 := e.Machine.Resolve(at)
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	seq, _ := e.Machine.ReadFile(at + "/diskseq") // older kernels have none
+	is := func(x drivebay.DiskIdentity) bool {
+		_, n, _ := strings.Cut(x.Seq, "/")
+		return x.DevNum == strings.TrimSpace(string(num)) && x.SysPath == place && (n == "" || n == strings.TrimSpace(string(seq)))
+	}
+	if len(d.Disks) > 0 && !slices.ContainsFunc(d.Disks, is) {
+		return fmt.Errorf("%w: %s is another disk since the drives were listed", drivebay.ErrUnavailable, d.Name)
+	}
+	return nil
 }
 
 // ListParts reads the partitions of a block device from sysfs. Start and size are in units of 512
