@@ -17,11 +17,10 @@ type Info struct {
 	Total   uint64
 }
 
-// Until returns a past that is not later than now. A clock that was ahead while both sides had the same data has recorded a
-// time that is still to come: with it, the peer would count as up to date for as long as the clock was ahead.
-func Until(past drivebay.ReplicationPast, now time.Time) drivebay.ReplicationPast {
+// Known returns a past without a last synchronization that is still to come, by a clock that was ahead.
+func Known(past drivebay.ReplicationPast, now time.Time) drivebay.ReplicationPast {
 	if past.LastSync.After(now) {
-		past.LastSync = now
+		past.LastSync = time.Time{}
 	}
 	return past
 }
@@ -29,7 +28,9 @@ func Until(past drivebay.ReplicationPast, now time.Time) drivebay.ReplicationPas
 // Observe returns the info after one more look at the volume.
 func (i Info) Observe(v View, now time.Time) Info {
 	verdict, _ := Judge(v)
-	i.ReplicationPast = Until(i.ReplicationPast, now)
+	if i.LastSync.After(now) { // a clock was ahead: with that time, the peer would count as up to date until then
+		i.LastSync = now
+	}
 	switch c := v.State.Connection; {
 	case verdict == Ready:
 		if !i.Started.IsZero() {

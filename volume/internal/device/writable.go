@@ -204,7 +204,8 @@ func (e *Opener) LVMWithoutLost(ctx context.Context, l drivebay.Location, steps 
 }
 
 // hold opens partitions of a location's physical volumes, and proves that each is on its drive. LVM opens them by their
-// names, and labels what it finds there: while a device is open, the kernel gives its name to no other one.
+// names, and labels what it finds there: while a device is open, the kernel gives its name to no other one (Linux,
+// drivers/scsi/sd.c, scsi_disk_release; drivers/nvme/host/core.c, nvme_free_ns_head).
 func (e *Opener) hold(ctx context.Context, l drivebay.Location, devices []string) (release func(), err error) {
 	var held []host.Disk
 	release = func() {

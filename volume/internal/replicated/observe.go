@@ -316,5 +316,5 @@ func (e *Observer) Info(ctx context.Context, v drivebay.Volume) (drivebay.Replic
 }
 
 func (e *Observer) unknown(v *drivebay.Volume, state, why string) drivebay.ReplicationInfo {
-	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, State: state, Message: why, ReplicationPast: replication.Until(v.Replication.Past, e.Machine.Now())}
+	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, State: state, Message: why, ReplicationPast: replication.Known(v.Replication.Past, e.Machine.Now())}
 }
