@@ -58,6 +58,7 @@ type Rule struct {
 	Source    string              // the specification, study or kernel file behind the rule
 	Polls     int                 // rounds in a row that must agree; 0 and 1: the first is enough
 	Quick     bool                // clears after Thresholds.ClearQuick instead of ClearAfter
+	Passing   bool                // its level is of now or of a window, and not of the life of the drive: an acceptance ends with the cause
 
 	check func(*look) *hit
 }

@@ -62,6 +62,7 @@ var ataRules = []Rule{
 		Suspect: "the drive's own error log has an uncorrectable read (UNC) of the last 168 power-on hours; errors of the link alone (ICRC) do not count",
 		Advice:  watch,
 		Source:  "ACS-4, extended comprehensive SMART error log; the same event as attribute 187, with its time",
+		Passing: true,
 		check:   errorLog,
 	},
 	{
@@ -264,6 +265,7 @@ var hddRules = []Rule{
 		Bad:     ">= {hddPendingBad}, or growth within 24 h from a value that was not 0",
 		Advice:  watch,
 		Source:  failureRate + ". One physical sector is 8 logical sectors. A power loss during a write leaves a pending sector on a sound disk until the sector is written again",
+		Passing: true,
 		check:   pendingSectors,
 	},
 	{

@@ -50,6 +50,7 @@ var generalRules = []Rule{
 		Bad:     "a self-test failed, and an earlier one failed too or the drive has pending or uncorrectable sectors",
 		Advice:  "The drive found a fault in itself; a long self-test also reads sectors that no program reads. Make sure that the data has a copy, and replace the drive: `drivebay replace DRIVE`.",
 		Source:  "self-test logs (ACS-4, NVMe, SPC-5): read, servo, electrical or segment failure. A test that the host aborted is no evidence",
+		Passing: true,
 		check:   selfTest,
 	},
 }

@@ -115,6 +115,7 @@ var kernelRules = []Rule{
 		Suspect: "the kernel reported unrecovered errors on >= {kernelMediaSuspect} distinct sectors in 24 h",
 		Bad:     ">= {kernelMediaBad} distinct sectors",
 		Advice:  watch, Source: "kernel log: medium error, critical medium error, unrecovered read error",
+		Passing: true,
 		check: func(l *look) *hit {
 			n := l.k.MediaErrors24h
 			if severity, ok := grade(n, l.th.KernelMediaSuspect, l.th.KernelMediaBad); ok {
@@ -154,16 +155,17 @@ var kernelRules = []Rule{
 		Suspect: "the error count of a filesystem on the drive >= {filesystemErrors}",
 		Advice:  "Files may be damaged. Check the filesystem while it is not mounted: `drivebay heal VOLUME --fsck` for a volume. The check resets the count.",
 		Source:  "ext4 keeps errors_count in the superblock and in /sys/fs/ext4",
+		Passing: true,
 		check: func(l *look) *hit {
-			var total uint64
+			var most, total uint64
 			var parts []string
 			for _, f := range l.k.Filesystems {
 				if f.Errors > 0 {
-					total = max(total, f.Errors)
+					most, total = max(most, f.Errors), total+f.Errors
 					parts = append(parts, fmt.Sprintf("%s on %s has counted %s", f.FS, f.Device, plural(f.Errors, "error")))
 				}
 			}
-			if total >= l.th.FilesystemErrors {
+			if most >= l.th.FilesystemErrors {
 				return suspect(total, "%s", list(parts))
 			}
 			return nil

@@ -76,6 +76,7 @@ var scsiRules = []Rule{
 		Suspect: "pending defects >= {scsiPendingSuspect}",
 		Bad:     ">= {scsiPendingBad}",
 		Advice:  watch, Source: scsiSpec + " 15h, subpage 01h",
+		Passing: true,
 		check: func(l *look) *hit {
 			n := l.counters[keyDefects]
 			if severity, ok := grade(n, l.th.SCSIPendingSuspect, l.th.SCSIPendingBad); ok {

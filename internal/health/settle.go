@@ -19,7 +19,9 @@ import (
 //     single pages, see Unread);
 //   - UNKNOWN ends with the first answer, because it is not about the drive's past;
 //   - a finding that an operator accepted stays hidden until its level grows or it
-//     turns BAD; one of a Quick rule is accepted only until its cause is gone.
+//     turns BAD; one of a Quick or Passing rule is accepted only until its cause is gone.
+//     Where the level of a rule that is not Quick falls, no more than what is left stays
+//     accepted: what comes after that is another fault.
 //
 // Settle does not change mem; the standing findings are in the Findings of the result.
 func Settle(mem drivebay.Memory, found []drivebay.Finding, now time.Time, th Thresholds) drivebay.Memory {
@@ -73,6 +75,9 @@ func (s *settling) accepted(f drivebay.Finding) bool {
 		return false
 	}
 	if f.Severity == drivebay.HealthSuspect && f.Level <= level {
+		if r := byCode[f.Code]; r != nil && !r.Quick { // a temperature goes up and down
+			s.out.Acked[f.Code] = f.Level
+		}
 		return true
 	}
 	if f.Severity != drivebay.HealthUnknown {
@@ -81,12 +86,14 @@ func (s *settling) accepted(f drivebay.Finding) bool {
 	return false
 }
 
-// forget drops the acceptance of a finding of a Quick rule once its cause is gone: the next
-// finding is another event. Findings of other rules are accepted for good.
+// forget drops the acceptance of a finding of a Quick or Passing rule once its cause is gone: the
+// next finding is another event. Findings of other rules are accepted for good. While the pages of
+// a drive cannot be read, what they showed was not looked for.
 func (s *settling) forget(found []drivebay.Finding) {
 	for code := range s.out.Acked {
 		r := byCode[code]
-		if r != nil && r.Quick && !slices.ContainsFunc(found, func(f drivebay.Finding) bool { return f.Code == code }) {
+		unread := s.silent && fromPages[code]
+		if r != nil && (r.Quick || r.Passing && !unread) && !slices.ContainsFunc(found, func(f drivebay.Finding) bool { return f.Code == code }) {
 			delete(s.out.Acked, code)
 		}
 	}
