@@ -32,14 +32,15 @@ var shownOn = map[string][]string{
 }
 
 // Unread adds to the findings of a reading those that stood before it and that it could not look for: one
-// of the pages that show them was asked for and not read. What has become less meanwhile stands as it was.
+// of the pages that show them was asked for and not read, or has no room any more for what it showed. What
+// has become less meanwhile stands as it was.
 func Unread(mem drivebay.Memory, found []drivebay.Finding, ev *drivebay.Evidence) []drivebay.Finding {
-	if ev == nil || len(ev.Problems) == 0 {
+	if ev == nil {
 		return found
 	}
 	for _, old := range mem.Findings {
 		hidden := slices.ContainsFunc(ev.Problems, func(p drivebay.Problem) bool { return slices.Contains(shownOn[old.Code], p.Page) })
-		if !hidden || !old.Gone.IsZero() {
+		if !hidden && !pushedOut(old, ev) || !old.Gone.IsZero() {
 			continue
 		}
 		i := slices.IndexFunc(found, func(f drivebay.Finding) bool { return f.Code == old.Code })
@@ -52,4 +53,18 @@ func Unread(mem drivebay.Memory, found []drivebay.Finding, ev *drivebay.Evidence
 	}
 	drivebay.SortFindings(found)
 	return found
+}
+
+// leastTests is the number of results that the smallest log of self-tests has room for, the sector of ATA log 07h
+// that is read. The logs of NVMe and SCSI have 20, ATA log 06h has 21.
+const leastTests = 19
+
+// pushedOut reports whether the failed self-test of a finding is no longer in the log because later tests took its
+// place. A log that is not full has lost nothing. What has outdated the failure before did so while it was in the
+// log: only a long test that passed does now.
+func pushedOut(old drivebay.Finding, ev *drivebay.Evidence) bool {
+	return old.Code == "SelfTest" && len(ev.SelfTests) >= leastTests && !slices.ContainsFunc(ev.SelfTests, func(t drivebay.SelfTest) bool {
+		failed := t.Result == drivebay.SelfTestFailed || t.Result == drivebay.SelfTestFatal
+		return failed && t.Hours == old.Level || t.Result == drivebay.SelfTestPassed && t.Kind == "long"
+	})
 }
