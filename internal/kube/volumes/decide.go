@@ -160,6 +160,8 @@ type outcome struct {
 	task v1alpha1.VolumeTaskAnswer
 	// listed is true if the engine knows all volumes of the node: one that it does not have is missing.
 	listed bool
+	// restored is true for an object that is from a backup: what it has is missing, and not yet to be made.
+	restored bool
 }
 
 // answer returns the status of an object after a look at the engine, and after the call if there was one.
@@ -229,7 +231,7 @@ func phase(o *v1alpha1.Volume, v *drivebay.VolumeView, e *v1alpha1.VolumeError, 
 		return v1alpha1.VolumeMoved
 	case v != nil && isFound(v) && (o.Spec.Release == "" || final): // the engine refuses to delete it
 		return v1alpha1.VolumeFound
-	case v == nil && unwiped(o, forgotten):
+	case v == nil && (out.restored || unwiped(o, forgotten)):
 		return v1alpha1.VolumeMissing
 	case v == nil && o.Spec.Release == v1alpha1.ReleaseDelete && o.Status.Phase == v1alpha1.VolumeReleased:
 		return v1alpha1.VolumeReleased

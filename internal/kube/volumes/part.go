@@ -309,6 +309,10 @@ func (p *part[P, V]) call(ctx context.Context, o P, do call) (after time.Duratio
 			p.objects.Put(newest)
 			return 0, nil
 		}
+		if out, ok := p.restored(newest, do); ok {
+			out.listed = p.opt.Engine.Listed() == nil
+			return p.write(ctx, o, p.answer(o, p.find(id), out, storedNow()))
+		}
 	}
 	limit := callTime
 	if do == callTask {

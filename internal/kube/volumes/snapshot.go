@@ -66,7 +66,7 @@ func snapshotPhase(o *v1alpha1.Snapshot, v *drivebay.VolumeSnapshot, e *v1alpha1
 	final, release := e != nil && !translate.Transient(e), o.Spec.Release == v1alpha1.ReleaseDelete
 	made := translate.IsMade(o.Status.Phase)
 	switch {
-	case v == nil && snapshotUnwiped(o):
+	case v == nil && (out.restored || snapshotUnwiped(o)):
 		return v1alpha1.VolumeMissing
 	case out.did == callDelete && e == nil, release && v == nil && o.Status.Phase == v1alpha1.VolumeReleased:
 		return v1alpha1.VolumeReleased
