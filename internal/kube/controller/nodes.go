@@ -28,7 +28,8 @@ type node struct {
 	report   heartbeat.Report
 	duration time.Duration
 	renewed  time.Time // by the clock of the node
-	seen     time.Time // when the controller saw that renewal, by its own clock; zero: before its start
+	got      time.Time // when the controller got that renewal, by its own clock
+	seen     time.Time // when that renewal was, by the clock of the controller; zero: before its start
 	wasDown  bool      // at the last look
 	wasOld   []string  // its old objects, at the last look
 }
@@ -48,6 +49,26 @@ func (n *node) down(name string, now time.Time) string {
 		return ""
 	}
 	return fmt.Sprintf("node %s: the daemon has not reported for %v: whether its volumes work is not known", name, since.Round(time.Second))
+}
+
+// lateTime is by how much the controller may get one renewal later than another before it counts as an old one.
+const lateTime = 5 * time.Second
+
+// renew takes a renewal. After the controller did not reach the API server for a while, it gets the renewals of that time at once: they
+// are as much later than the last one as the clock of the node says. One that comes as long after the last one as it was written
+// after it is new, whatever that clock says: it may have been set back.
+func (n *node) renew(renewed, now time.Time, live bool) {
+	first, passed, got := n.renewed.IsZero(), renewed.Sub(n.renewed), now.Sub(n.got)
+	n.renewed, n.got = renewed, now
+	switch {
+	case first && !live: // from before the start of the controller
+	case first, n.seen.IsZero(), (got - passed).Abs() <= lateTime:
+		n.seen = now
+	case passed > 0:
+		if n.seen = n.seen.Add(passed); n.seen.After(now) {
+			n.seen = now
+		}
+	}
 }
 
 func newNodes(log *slog.Logger) *nodes {
@@ -270,10 +291,7 @@ func (s *nodes) put(l *coordinationv1.Lease, live bool) (name string) {
 		n.duration = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
 	}
 	if l.Spec.RenewTime != nil && !l.Spec.RenewTime.Time.Equal(n.renewed) {
-		n.renewed = l.Spec.RenewTime.Time
-		if live || known {
-			n.seen = s.now()
-		}
+		n.renew(l.Spec.RenewTime.Time, s.now(), live)
 	}
 	return name
 }

@@ -112,13 +112,13 @@ func TestObjectDeletedNodeDown(t *testing.T) {
 	c.nodes.now = func() time.Time { return time.Now().Add(showTime) }
 	c.objects.lost[id] = lost{"n", now.Add(-2 * keepLost)}
 	_ = c.objects.Delete(numbered(2, 6, "m")) // what was lost long ago is forgotten
-	_ = c.nodes.Update(lease("m", now.Add(5*time.Second)))
+	_ = c.nodes.Update(lease("m", now.Add(showTime)))
 	expect("much later", codes.Unavailable, codes.Unavailable)
 	_ = c.nodes.Update(lease("n", now))
 	expect("the node reports without it", codes.NotFound, codes.OK)
 	_ = c.objects.Update(numbered(3, 7, "n"))
 	c.nodes.now = func() time.Time { return time.Now().Add(keepLost) }
-	_ = c.nodes.Update(lease("m", now.Add(10*time.Second)))
+	_ = c.nodes.Update(lease("m", now.Add(keepLost)))
 	expect("the node is down again", codes.Unavailable, codes.OK)
 	_ = c.objects.Delete(numbered(3, 8, "n"))
 	_ = c.nodes.Delete(down)
