@@ -191,6 +191,9 @@ func (b *builder) daemon() {
 	case len(s.Problems) > 0 && s.StoreFailing == "": // what is not read has not been found sound
 		b.wrong(Item{Kind: "machine", Verdict: CannotTell, State: "NOT READ", Text: some(s.Problems, "; "), Next: "`drivebay drives` shows what could not be read"})
 	}
+	if b.Volumes != nil && len(b.Volumes.Problems) > 0 {
+		b.wrong(Item{Kind: "machine", Verdict: CannotTell, State: "NOT READ", Text: some(b.Volumes.Problems, "; "), Next: "`drivebay volumes` shows what depends on it"})
+	}
 	if b.Drives != nil && b.Drives.StoreFailing != "" {
 		b.wrong(Item{Kind: "daemon", Verdict: Degraded, State: "NOT STORED", Text: "the record store cannot be written: " + b.Drives.StoreFailing, Next: "repair the disk of the state directory"})
 	}

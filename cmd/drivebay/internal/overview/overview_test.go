@@ -74,6 +74,7 @@ var verdictCases = []struct {
 		[]string{"drive sd2, bay Slot 2 UNKNOWN"}, nil, []string{"drive sd2, bay Slot 2 UNKNOWN"}, "`drivebay refresh`"},
 	{"incomplete", func(in *Input) { in.Drives.Complete = false }, CannotTell, []string{"machine INCOMPLETE"}, nil, nil, "`drivebay drives`"},
 	{"not ready", func(in *Input) { in.Drives, in.Volumes, in.NotReady = nil, nil, []string{"starting"} }, CannotTell, []string{"daemon NOT READY"}, nil, nil, "`drivebay status`"},
+	{"the mount table was not read", func(in *Input) { in.Volumes.Problems = []string{"/proc/self/mountinfo: input/output error"} }, CannotTell, []string{"machine NOT READ"}, nil, nil, "`drivebay volumes`"},
 	{"a drive was not read", func(in *Input) { in.Unread = []string{"1", "2", "3", "4"} }, CannotTell, []string{"daemon NOT READ"}, nil, nil, "pull the drive"},
 	{"not stored", func(in *Input) { in.Drives.StoreFailing, in.Unwritten = "disk full", []string{"id-data"} }, Degraded, []string{"daemon NOT STORED", "daemon NOT STORED"}, nil, nil, "state directory"},
 	{"unknown and suspect", func(in *Input) {
