@@ -24,8 +24,11 @@ const frozenFor = 30 * time.Second
 
 // Shown returns a snapshot as it is shown: with why it cannot be used now, by the drives and by what LVM shows.
 func Shown(v drivebay.VolumeSnapshot, s *drivebay.Snapshot, x partitions.Index) drivebay.VolumeSnapshot {
-	if partitions.LVIn(x.LVM.Group(v.Location.VG), v.Location) == nil { // the record alone proves nothing
+	g := x.LVM.Group(v.Location.VG)
+	if lv := partitions.LVIn(g, v.Location); lv == nil { // the record alone proves nothing
 		v.Unavailable = fmt.Sprintf("LVM does not show it in volume group %s", v.Location.VG)
+	} else if pool := g.LV(lv.Pool); pool != nil && (pool.Health == "failed" || pool.Health == "metadata_read_only") { // no copy can be made of it (lvmthin(7))
+		v.Unavailable = fmt.Sprintf("the thin pool %s is %s", pool.Name, pool.Health)
 	}
 	for _, id := range v.Location.Drives {
 		switch d, known := steps.DriveOf(s, id); {
