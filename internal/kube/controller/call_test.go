@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -81,22 +82,24 @@ func TestVolumeIsMadeOnce(t *testing.T) {
 		"nothing is left":      {v1alpha1.VolumeReleased, false, "m"},
 		"the node never comes": {v1alpha1.VolumeMade, true, "m"},
 	} {
-		k, api := leadingOver(t)
-		o := numbered(1, 5, "n")
-		o.Generation, o.Status.ObservedGeneration, o.Status.Phase = 1, 1, c.phase
-		k.objects.put(o)
-		_ = k.objects.Delete(o) // by a person, before the call
-		if c.gone {
-			_ = k.nodes.Delete(lease("n", time.Now()))
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // no node answers
-		r := requested()
-		r.Name = "1"
-		_, err := k.CreateVolume(ctx, r)
-		cancel()
-		if err == nil || len(api.made) != 1 || api.made[0].Spec.Node != c.want {
-			t.Errorf("%s: %d requests, want one of node %s: %v", name, len(api.made), c.want, err)
-		}
+		synctest.Test(t, func(t *testing.T) { // its time passes while nothing works
+			k, api := leadingOver(t)
+			o := numbered(1, 5, "n")
+			o.Generation, o.Status.ObservedGeneration, o.Status.Phase = 1, 1, c.phase
+			k.objects.put(o)
+			_ = k.objects.Delete(o) // by a person, before the call
+			if c.gone {
+				_ = k.nodes.Delete(lease("n", time.Now()))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // no node answers
+			r := requested()
+			r.Name = "1"
+			_, err := k.CreateVolume(ctx, r)
+			cancel()
+			if err == nil || len(api.made) != 1 || api.made[0].Spec.Node != c.want {
+				t.Errorf("%s: %d requests, want one of node %s: %v", name, len(api.made), c.want, err)
+			}
+		})
 	}
 }
 
