@@ -178,10 +178,12 @@ var (
 	silent      = finding("UNKNOWN", "NoAnswer", "the drive does not answer its health pages", "")
 )
 
-func lease(n int, renewed time.Time) object {
+// lease is the Lease of a node that was renewed some time ago and holds from then on.
+func lease(n int, ago, holds time.Duration) object {
+	renewed := time.Now().Add(-ago)
 	return object{
 		"metadata": object{"name": "drivebay-node-" + nodeName(n), "namespace": "drivebay", "labels": object{"app.kubernetes.io/component": "drivebay-node"}, "annotations": object{"drivebay.io/report": `{"mirrored":true}`}},
-		"spec":     object{"holderIdentity": nodeName(n), "leaseDurationSeconds": 40, "renewTime": renewed.UTC().Format("2006-01-02T15:04:05.000000Z")},
+		"spec":     object{"holderIdentity": nodeName(n), "leaseDurationSeconds": int(holds.Seconds()), "renewTime": renewed.UTC().Format("2006-01-02T15:04:05.000000Z")},
 	}
 }
 
@@ -226,11 +228,11 @@ func (s *apiServer) fleet(nodes ...int) {
 		for i := 1; i <= 5; i++ {
 			volumes = append(volumes, volume(n, i, 4*i))
 		}
-		renewed := time.Now().Add(time.Hour)
+		ago, holds := time.Duration(0), time.Hour // no daemon renews them
 		if n == 141 {
-			renewed = time.Now().Add(-7 * time.Minute)
+			ago, holds = 7*time.Minute, 40*time.Second
 		}
-		leases = append(leases, lease(n, renewed))
+		leases = append(leases, lease(n, ago, holds))
 	}
 	s.put("drives", drives...)
 	s.put("volumes", volumes...)

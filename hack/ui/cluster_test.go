@@ -187,9 +187,9 @@ func TestClusterLost(t *testing.T) {
 	r.open(1280, 900)
 	r.scheme("light")
 	r.shows("#found", "5,000 drives on 200 nodes")
-	api.put("leases", lease(2, time.Now().Add(-3*time.Hour)))
+	api.put("leases", lease(2, 3*time.Hour, 40*time.Second))
 	r.shows(`.node[data-node="storage-2"]`, "NOT REPORTING", "3 h")
-	api.put("leases", lease(2, time.Now().Add(time.Hour)))
+	api.put("leases", lease(2, 0, time.Hour))
 	r.shows(`.node[data-node="storage-2"]`, "FINE")
 
 	api.stop()
