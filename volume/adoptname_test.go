@@ -2,7 +2,6 @@ package volume_test
 
 import (
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,27 +10,14 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
-// beforeFolder is a machine that calls do once, right before a folder is read.
+// beforeFolder is a machine of which something happens right before a folder is read.
 type beforeFolder struct {
 	*hostsim.Machine
-	mu   sync.Mutex
-	name string
-	do   func()
+	armed
 }
 
 func (m *beforeFolder) ReadDir(name string) ([]string, error) {
-	m.mu.Lock()
-	do := m.do
-	if name != m.name {
-		do = nil
-	}
-	if do != nil {
-		m.do = nil
-	}
-	m.mu.Unlock()
-	if do != nil {
-		do()
-	}
+	m.come(name)
 	return m.Machine.ReadDir(name)
 }
 
@@ -53,10 +39,11 @@ func TestAdoptedByItsDrive(t *testing.T) {
 			s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "return"}))
 			time.Sleep(time.Minute)
 			swapped := false
-			m := &beforeFolder{Machine: s.sim, name: "sys/block/" + s.driveNow(d.ID), do: func() {
+			m := &beforeFolder{Machine: s.sim}
+			m.arm("sys/block/"+s.driveNow(d.ID), func() {
 				swapped = true
 				s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "vanish"}), s.sim.Inject(hostsim.Fault{Drive: other.Serial, Fault: "return"}))
-			}}
+			})
 			s.machine = m
 			s.over = store.Memory() // its records are lost
 			s.start()

@@ -11,33 +11,42 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
-// beforeOpen is a machine that calls do once, right before a device is opened.
-type beforeOpen struct {
-	*hostsim.Machine
-	mu  sync.Mutex
-	dev string
-	do  func()
+// armed calls do once, when the machine comes to a name.
+type armed struct {
+	mu   sync.Mutex
+	name string
+	do   func()
 }
 
-func (m *beforeOpen) arm(dev string, do func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.dev, m.do = dev, do
+func (a *armed) arm(name string, do func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.name, a.do = name, do
 }
 
-func (m *beforeOpen) OpenDisk(ctx context.Context, dev string, alone bool) (host.Disk, error) {
-	m.mu.Lock()
-	do := m.do
-	if dev != m.dev {
+func (a *armed) come(name string) {
+	a.mu.Lock()
+	do := a.do
+	if name != a.name {
 		do = nil
 	}
 	if do != nil {
-		m.do = nil
+		a.do = nil
 	}
-	m.mu.Unlock()
+	a.mu.Unlock()
 	if do != nil {
 		do()
 	}
+}
+
+// beforeOpen is a machine of which something happens right before a device is opened.
+type beforeOpen struct {
+	*hostsim.Machine
+	armed
+}
+
+func (m *beforeOpen) OpenDisk(ctx context.Context, dev string, alone bool) (host.Disk, error) {
+	m.come(dev)
 	return m.Machine.OpenDisk(ctx, dev, alone)
 }
 
