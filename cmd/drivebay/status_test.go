@@ -131,7 +131,7 @@ func TestStatusJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 4 {
 		t.Fatalf("exit %d, %v: %s", code, err, out)
 	}
-	if got.Status != "ok" || got.Verdict != "DATA_AT_RISK" || got.ExitStatus != 4 || len(got.Wrong) != 2 || got.Wrong[0].ID != "naa-aaaa02" || got.Wrong[1].State != "NOT READ" || len(got.WaitsFor) != 1 {
+	if got.Status != "ok" || got.Verdict != "DATA_AT_RISK" || got.ExitStatus != 4 || len(got.Wrong) != 3 || got.Wrong[0].ID != "naa-aaaa02" || got.Wrong[1].State != "NOT READ" || !strings.Contains(got.Wrong[2].Next, "drivebay volumes") || len(got.WaitsFor) != 1 {
 		t.Errorf("got %+v", got)
 	}
 }

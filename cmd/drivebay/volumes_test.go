@@ -34,6 +34,9 @@ type volumeEngine struct {
 func newVolumes(e *engine) *volumeEngine {
 	v := &volumeEngine{engine: e}
 	set := &drivebay.VolumeSet{Seq: 1, Problems: []string{"LVM cannot be asked"}, Snapshots: []drivebay.VolumeSnapshot{{ID: "snap1", Name: "monday", Source: dataVolume, Size: 1 << 30}}}
+	if len(e.Snapshot().Problems) == 0 { // all can be read there
+		set.Problems = nil
+	}
 	for i, id := range []string{dataVolume, rawVolume} {
 		d := e.Snapshot().Drives[i]
 		f := drivebay.Facts{Complete: true, Drives: []drivebay.Drive{d}, Volume: drivebay.Volume{
