@@ -168,3 +168,13 @@ func (t *tree) WriteFile(name string, data []byte) error {
 	}
 	return nil
 }
+
+// DiskSeq identifies a disk across all boots, by its folder in sysfs; "" where the kernel has no diskseq.
+func DiskSeq(files Files, disk string) string {
+	boot, _ := files.ReadFile("proc/sys/kernel/random/boot_id")
+	seq, _ := files.ReadFile(disk + "/diskseq")
+	if len(boot) == 0 || len(seq) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + "/" + strings.TrimSpace(string(seq))
+}

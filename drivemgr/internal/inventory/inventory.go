@@ -136,7 +136,7 @@ func readDrive(s *sysfs.Reader, name string) (drivebay.Drive, bool) {
 	d.ReadOnly = s.Text(path+"/ro") == "1"
 	d.Transport = transportOf(path)
 	d.Paths = []drivebay.Path{{Name: name, Dev: "/dev/" + name, DevNum: s.Text(path + "/dev"), SysPath: path}}
-	d.Disks = []drivebay.DiskIdentity{{DevNum: d.Paths[0].DevNum, SysPath: path, Seq: s.DiskSeq(path)}}
+	d.Disks = []drivebay.DiskIdentity{{DevNum: d.Paths[0].DevNum, SysPath: path, Seq: host.DiskSeq(s.Files, path)}}
 	if family := familyOf(name, s, path); family != nil && !family(s, path, &d) {
 		return d, false
 	}

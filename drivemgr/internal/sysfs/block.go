@@ -38,15 +38,6 @@ func (s *Reader) Size(path string) (uint64, bool) {
 	return n, err == nil && bad == nil
 }
 
-// DiskSeq identifies a disk across all boots; "" where the kernel has no diskseq.
-func (s *Reader) DiskSeq(path string) string {
-	boot, seq := s.Text("proc/sys/kernel/random/boot_id"), s.Text(path+"/diskseq")
-	if boot == "" || seq == "" {
-		return ""
-	}
-	return boot + "/" + seq
-}
-
 // NvmeWWN returns a namespace's worldwide name. Kernels before 4.13 had one attribute
 // for each kind: NGUID with dashes, EUI-64 in bytes.
 func (s *Reader) NvmeWWN(path string) string {

@@ -91,8 +91,6 @@ const (
 	gatherTime = 500 * time.Millisecond
 	// foreignTime is the time between two looks at whether another node still has the object of a volume.
 	foreignTime = 30 * time.Second
-	// behindTime is how long an object is not written before the Lease says that it is old.
-	behindTime = 30 * time.Second
 	// apiRetry is how long a failed request to the API server waits for its repetition.
 	apiRetry = 2 * time.Second
 )
@@ -175,7 +173,7 @@ func (p *part[P, V]) old() (ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, since := range p.behind {
-		if time.Since(since) >= behindTime {
+		if time.Since(since) >= pace.Behind {
 			ids = append(ids, id)
 		}
 	}

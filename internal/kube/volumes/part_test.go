@@ -283,11 +283,11 @@ func TestOldObjects(t *testing.T) {
 			is := *v
 			is.Health = health
 			e.put([]*drivebay.VolumeView{&is})
-			time.Sleep(behindTime / 2)
+			time.Sleep(pace.Behind / 2)
 			if old := n.volumes.old(); len(old) > 0 {
 				t.Errorf("%v: at once: %q", cause, old)
 			}
-			time.Sleep(behindTime + time.Minute)
+			time.Sleep(pace.Behind + time.Minute)
 			if old := n.volumes.old(); len(old) != 1 || old[0] != v.ID {
 				t.Errorf("%v: %q", cause, old)
 			}

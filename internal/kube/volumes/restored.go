@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/kube/client"
 	"github.com/drivebay/drivebay/internal/kube/internal/translate"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // writeSkew is how much later than the owners of its fields the API server may date an object: the servers of a cluster have clocks

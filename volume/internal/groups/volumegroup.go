@@ -86,8 +86,8 @@ func (e *Groups) GroupsByName() map[string]*VolumeGroup {
 }
 
 // AllTakenOut reports whether all drives of a location were taken out for good. Other
-// volumes of its group may be elsewhere. A drive in no record is none of those: the manager shows it when it has
-// listed all drives.
+// volumes of its group may be elsewhere. A drive that the manager does not know was not taken out: it shows that
+// drive as OFFLINE once it has listed all drives.
 func AllTakenOut(s *drivebay.Snapshot, l drivebay.Location) bool {
 	return len(l.Drives) > 0 && !slices.ContainsFunc(l.Drives, func(id string) bool {
 		d, known := steps.DriveOf(s, id)

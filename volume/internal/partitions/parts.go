@@ -81,7 +81,7 @@ func (e *Catalog) partsOf(ctx context.Context, d *drivebay.Drive) ([]Part, error
 }
 
 // hasName returns an error unless the name of a drive is that of the disk that was listed as the drive: what was read by the name
-// before is then of the drive. Another disk has another number (diskseq), or in kernels before Linux 5.15 another place.
+// before is then of the drive.
 func (e *Catalog) hasName(d *drivebay.Drive) error {
 	at := "sys/block/" + d.Name
 	num, err := e.Machine.ReadFile(at + "/dev")
@@ -89,12 +89,8 @@ func (e *Catalog) hasName(d *drivebay.Drive) error {
 	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
-	seq, _ := e.Machine.ReadFile(at + "/diskseq") // older kernels have none
-	is := func(x drivebay.DiskIdentity) bool {
-		_, n, _ := strings.Cut(x.Seq, "/")
-		return x.DevNum == strings.TrimSpace(string(num)) && x.SysPath == place && (n == "" || n == strings.TrimSpace(string(seq)))
-	}
-	if len(d.Disks) > 0 && !slices.ContainsFunc(d.Disks, is) {
+	is := drivebay.DiskIdentity{DevNum: strings.TrimSpace(string(num)), SysPath: place, Seq: host.DiskSeq(e.Machine, place)}
+	if len(d.Disks) > 0 && !slices.Contains(d.Disks, is) {
 		return fmt.Errorf("%w: %s is another disk since the drives were listed", drivebay.ErrUnavailable, d.Name)
 	}
 	return nil

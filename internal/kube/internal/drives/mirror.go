@@ -62,8 +62,6 @@ const (
 	// roundTime is the longest time between two comparisons of all drives: the space of a drive changes
 	// without a new snapshot.
 	roundTime = 30 * time.Second
-	// behindTime is how long an object is not written before it counts as old, as that of a volume does.
-	behindTime = 30 * time.Second
 )
 
 var (
@@ -234,7 +232,7 @@ func (m *Mirror) round(ctx context.Context) time.Duration {
 // old returns the names of the objects that the API server has not taken for a while: they show what was.
 func (m *Mirror) old() (names []string) {
 	now := m.opt.Clock.Now()
-	is := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) >= behindTime }
+	is := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) >= pace.Behind }
 	for name, k := range m.known {
 		if is(k.since) || m.failures > 0 && is(m.since) {
 			names = append(names, name)

@@ -14,6 +14,8 @@ const (
 	Window = time.Minute
 	// Slow is the time between two writes of which each changes only texts with numbers in them.
 	Slow = time.Hour
+	// Behind is how long an object is not written before the Lease of its node says that it is old.
+	Behind = 30 * time.Second
 )
 
 // Urgency says how long a change of an object may wait.
