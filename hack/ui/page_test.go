@@ -20,17 +20,20 @@ func TestRack(t *testing.T) {
 	if n := eval[int](r, "document.querySelectorAll('.tile').length"); n != 24 {
 		t.Errorf("%d bays and drives are drawn", n)
 	}
-	const most = 200.0
-	first := 2 * most
-	for range 5 { // the machine may have other work: the fastest counts
-		r.do(chromedp.Reload())
+	// The budget counts on a machine on which the browser paints a page of one word within 100 ms; where it
+	// does not, or has other work, the budget grows with that. The fastest of each counts.
+	const most, word = 200.0, 100.0
+	address := eval[string](r, "location.href")
+	first, bare := 10*most, 10*word
+	for try := 0; try < 20 && first >= most; try++ {
+		r.do(chromedp.Navigate("data:text/html,<p>drivebay"), chromedp.Reload())
+		bare = min(bare, r.firstPaint())
+		r.do(chromedp.Navigate(address), chromedp.Reload())
 		r.visible("#rack-body button")
-		if first = min(first, eval[float64](r, "performance.getEntriesByName('first-contentful-paint')[0].startTime")); first < most {
-			break
-		}
+		first = min(first, r.firstPaint())
 	}
-	if first >= most {
-		t.Errorf("the first paint comes after %.0f ms", first)
+	if first >= most*max(1, bare/word) {
+		t.Errorf("the first paint comes after %.0f ms, that of a page of one word after %.0f ms", first, bare)
 	}
 	size := eval[int](r, `performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation')).filter((e) => !e.name.endsWith('/state')).reduce((sum, e) => sum + e.transferSize, 0)`)
 	if size == 0 || size > 150<<10 {
@@ -39,8 +42,17 @@ func TestRack(t *testing.T) {
 	if names := eval[string](r, `performance.getEntriesByType('resource').map((e) => e.name).filter((n) => !n.startsWith(location.origin)).join()`); names != "" {
 		t.Errorf("the page asks others: %s", names)
 	}
-	t.Logf("%d bytes, first paint after %.0f ms", size, first)
+	t.Logf("%d bytes, first paint after %.0f ms, of a page of one word after %.0f ms", size, first, bare)
 	r.calm()
+}
+
+// firstPaint returns after how many milliseconds the page that is open painted its first content.
+func (r *rig) firstPaint() float64 {
+	r.Helper()
+	return eval[float64](r, `new Promise((done) => new PerformanceObserver((list) => {
+		const first = list.getEntriesByName("first-contentful-paint")[0];
+		if (first) done(first.startTime);
+	}).observe({ type: "paint", buffered: true }))`)
 }
 
 // The link opens once.
