@@ -22,7 +22,7 @@ const module = "github.com/drivebay/drivebay"
 // exist; that is how the house stays the one on the drawing.
 var may = map[string]struct{ ours, theirs []string }{
 	".":                               {},
-	"condition":                       {ours: []string{"."}},
+	"condition":                       {ours: []string{".", "internal/units"}},
 	"internal/smart":                  {ours: []string{"."}},
 	"internal/health":                 {ours: []string{"."}},
 	"internal/content":                {ours: []string{"."}},

@@ -84,6 +84,14 @@ var faults = []struct {
 	}, drivebay.SeverityDegraded, "LayoutUnknown", "does not have partition 2"},
 	{"quarantined", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Drives[0].Usage = drivebay.UsageRemoved }, drivebay.SeverityDegraded, "DriveQuarantined", "was removed and is back"},
 	{"copied", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Drives[0].Copy = "drive naa-9 has the same partition table" }, drivebay.SeverityDegraded, "DriveCopied", "drive naa-9 has the same"},
+	{"mirror on one device", drivebay.LocationMirror, func(f *drivebay.Facts) {
+		if !f.Volume.Location.Mirrored() {
+			f.Drives[0].Copy = "drive naa-9 has the same partition table" // here it is a fault as well
+		}
+		for i := range f.Drives {
+			f.Drives[i].Transport, f.Drives[i].Paths[0].Address = drivebay.TransportNVMe, "0000:01:00.0"
+		}
+	}, drivebay.SeverityDegraded, "MirrorOnOneDevice", "units of one device"},
 	{"write-protected", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Drives[0].ReadOnly = true }, drivebay.SeverityInaccessible, "ConfigError", "write-protected"},
 	{"leg write-protected", drivebay.LocationMirror, func(f *drivebay.Facts) { f.Drives[0].ReadOnly = true }, drivebay.SeverityDegraded, "ConfigError", "serial SER1"},
 	{"path down", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Drives[0].Paths[1].State = "offline" }, drivebay.SeverityDegraded, "NetworkError", "sdb is offline"},
@@ -442,6 +450,25 @@ func lawful(t *testing.T, what string, c drivebay.Condition) {
 	}
 	if m := c.Message(); len(m) > drivebay.MaxConditionMessage || !utf8.ValidString(m) || len(c) > maxFindings || c.Abnormal() != (len(c) > 0) {
 		t.Fatalf("%s: %d findings, message %q", what, len(c), m)
+	}
+}
+
+// A mirror whose legs are namespaces of one SSD is lost with it. On other volumes it is no fault that a drive has siblings.
+func TestMirrorOnOneDevice(t *testing.T) {
+	for address, want := range map[string]bool{"0000:01:00.0": true, "0000:02:00.0": false} {
+		f := sound(drivebay.LocationMirror)
+		for i, at := range []string{"0000:01:00.0", address} {
+			f.Drives[i].Transport, f.Drives[i].Paths[0].Address = drivebay.TransportNVMe, at
+		}
+		c := Of(f)
+		lawful(t, address, c)
+		if got := len(c) == 1 && c[0].Reason == "MirrorOnOneDevice" && c[0].Severity == drivebay.SeverityDegraded; got != want || !want && c.Abnormal() {
+			t.Errorf("legs at 0000:01:00.0 and %s: %v", address, c)
+		}
+		f.Volume.Location.Kind = drivebay.LocationLVM
+		if c := Of(f); c.Abnormal() {
+			t.Errorf("no mirror: %v", c)
+		}
 	}
 }
 

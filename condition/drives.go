@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/units"
 )
 
 const (
@@ -129,6 +130,26 @@ var driveRules = []Rule{
 				return nil
 			}
 			return say(legs, "the drive shrank: %s", legs[0].drive.SizeIssue)
+		},
+	},
+	{
+		Section: OnDrives, Reason: "MirrorOnOneDevice", Severity: drivebay.SeverityDegraded,
+		When: "both drives of a mirror are units of one device: namespaces of an SSD, or the units of a disk with two actuators",
+		Says: "that both drives fail together", Next: "The mirror does not survive the loss of the device. Move one of its legs to another device: `drivebay replace {drive}`.",
+		Source: "NVM Express Base 2.0, 3.2.1, a namespace is a part of its subsystem; SAM-5, logical units of one SCSI target device",
+		check: func(l *look) *hit {
+			if !l.Volume.Location.Mirrored() {
+				return nil
+			}
+			legs := l.those(func(d *drivebay.Drive) bool {
+				return slices.ContainsFunc(l.on, func(g leg) bool {
+					return g.drive != nil && g.id != d.ID && units.OfOneDevice(g.drive, d)
+				})
+			})
+			if len(legs) == 0 {
+				return nil
+			}
+			return say(legs, "the drives of the mirror are units of one device, which fail together")
 		},
 	},
 	{
