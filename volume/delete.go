@@ -7,7 +7,6 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/instances"
-	"github.com/drivebay/drivebay/volume/internal/partitions"
 )
 
 // DeleteVolume wipes and removes a volume. A missing volume counts as removed.
@@ -73,22 +72,7 @@ func (e *parts) delete(ctx context.Context, id string) error {
 	if err := e.copyaway.WipeCopies(ctx, id); err != nil {
 		return err
 	}
-	_, err = e.ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
-		never := r.Work != nil && r.Work.Op == drivebay.WorkCreate
-		if r.Volume.CSIStatus != drivebay.CSIRemoving {
-			if r.Volume, err = r.Volume.Moved(drivebay.CSIRemove); err != nil {
-				return err
-			}
-		}
-		if r.Work == nil || r.Work.Op != drivebay.WorkRemove {
-			r.Work = &drivebay.Work{Op: drivebay.WorkRemove, Since: e.env.Machine.Now()}
-		}
-		if never {
-			r.Work.Made = append(r.Work.Made, partitions.NeverWhole)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := e.provision.WantRemoved(id); err != nil {
 		return err
 	}
 	e.watch.StopScrub(ctx, id) // none begins while there is work

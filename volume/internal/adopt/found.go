@@ -313,7 +313,7 @@ func (e *Adopter) adoptAs(v drivebay.Volume, why string, half bool, pvs map[stri
 	event := drivebay.CSIFound
 	if half {
 		event = drivebay.CSICreate
-		rec.Work = &drivebay.Work{Op: drivebay.WorkCreate, Since: e.Machine.Now(), Size: v.Size, PVs: pvs}
+		rec.Work = &drivebay.Work{Op: drivebay.WorkCreate, Since: e.Machine.Now(), Size: v.Size, PVs: pvs, Made: []string{partitions.FoundHalf}}
 	}
 	var err error
 	if rec.Volume, err = v.Moved(event); err == nil && why != "" {

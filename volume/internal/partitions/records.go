@@ -40,18 +40,27 @@ func (e *Catalog) SnapshotRecords() []*drivebay.SnapshotRecord {
 // has to be on its drives.
 const NeverWhole = "never whole"
 
+// FoundHalf marks the work on a volume that was found half made or half removed when its record was lost. Which of the two it was is
+// not known: it can have the data of a volume that was being removed.
+const FoundHalf = "found half"
+
+// IsFoundHalf reports whether a volume was found half made or half removed. A partition that an earlier version found has no mode.
+func IsFoundHalf(r *drivebay.VolumeRecord) bool {
+	return r.Work != nil && (slices.Contains(r.Work.Made, FoundHalf) || r.Work.Op == drivebay.WorkCreate && r.Volume.Mode == drivebay.ModeUnknown)
+}
+
 // WipeStep marks the work of a removal when the data is wiped: what is removed may be absent from then on.
 const WipeStep = "wipe"
 
 // MustBeThere reports whether a volume must be on its drives, whatever a listing shows.
-// A volume that is being made may not be there yet, and a volume that is being removed
+// A volume that is being made may not be there yet, unless it was found, and a volume that is being removed
 // may be gone once its data is wiped.
 func MustBeThere(w *drivebay.Work) bool {
 	switch {
 	case w == nil:
 		return true
 	case w.Op == drivebay.WorkCreate:
-		return false
+		return slices.Contains(w.Made, FoundHalf)
 	case w.Op == drivebay.WorkRemove:
 		return !slices.Contains(w.Made, WipeStep) && !slices.Contains(w.Made, NeverWhole)
 	}

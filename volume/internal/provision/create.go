@@ -45,6 +45,9 @@ func (e *Provisioner) Recreate(ctx context.Context, have drivebay.VolumeRecord, 
 	if err := v.Fits(r); err != nil {
 		return err
 	}
+	if partitions.IsFoundHalf(&have) {
+		return e.replaceHalf(ctx, v, r)
+	}
 	state := v.State()
 	if state.Status == drivebay.CSIRemoving || state.Status == drivebay.CSIFailed && state.Before == drivebay.CSIRemoving {
 		return fmt.Errorf("volume %s: %w: it is being removed", v.ID, drivebay.ErrPending)
@@ -78,6 +81,21 @@ func (e *Provisioner) Recreate(ctx context.Context, have drivebay.VolumeRecord, 
 		return err
 	}
 	return e.make(ctx, v.ID, r.Secrets)
+}
+
+// replaceHalf removes a volume that was found half made or half removed, as its class requires, and makes a new one. It is not completed: it
+// can have the data of a volume that was being removed, and an older copy of the store would go on with that removal.
+func (e *Provisioner) replaceHalf(ctx context.Context, v *drivebay.Volume, r drivebay.VolumeRequest) error {
+	if err := errors.Join(e.Device.MayChange(v.ID), e.MayRemove(ctx, v)); err != nil {
+		return err
+	}
+	if err := e.WantRemoved(v.ID); err != nil {
+		return err
+	}
+	if err := e.Remove(ctx, v.ID); err != nil {
+		return fmt.Errorf("volume %s: what is left of an earlier one of its name: %w", v.ID, e.Retriable(v, err))
+	}
+	return e.Create(ctx, v.ID, r)
 }
 
 // VerifyOnDrives refuses to acknowledge a volume or snapshot that only its record shows: the record
@@ -216,6 +234,9 @@ func (e *Provisioner) make(ctx context.Context, id string, secrets drivebay.Secr
 	}
 	if rec.Work == nil || rec.Work.Op != drivebay.WorkCreate { // only a recorded creation permits to write to it
 		return fmt.Errorf("volume %s: %w: it is not being made", id, drivebay.ErrRefused)
+	}
+	if partitions.IsFoundHalf(&rec) {
+		return e.Ledger.Failed(ctx, id, fmt.Errorf("%w: it was found half made or half removed, and can have the data of a removed volume: create it again, or delete it", drivebay.ErrRefused))
 	}
 	if err := e.Inventory.RefuseSecondInstance(&rec); err != nil {
 		if errors.Is(err, instances.ErrElsewhere) { // nothing of it is on a drive

@@ -71,6 +71,29 @@ func (e *Provisioner) MayRemove(ctx context.Context, v *drivebay.Volume) error {
 	return nil
 }
 
+// WantRemoved records that a volume is to be removed.
+func (e *Provisioner) WantRemoved(id string) error {
+	_, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
+		work := &drivebay.Work{Op: drivebay.WorkRemove, Since: e.Machine.Now()}
+		switch {
+		case partitions.IsFoundHalf(r):
+			work.Made = []string{partitions.FoundHalf}
+		case r.Work != nil && r.Work.Op == drivebay.WorkCreate:
+			work.Made = []string{partitions.NeverWhole}
+		}
+		if r.Volume.CSIStatus != drivebay.CSIRemoving {
+			if r.Volume, err = r.Volume.Moved(drivebay.CSIRemove); err != nil {
+				return err
+			}
+		}
+		if r.Work == nil || r.Work.Op != drivebay.WorkRemove {
+			r.Work = work
+		}
+		return nil
+	})
+	return err
+}
+
 // Remove completes a removal, and forgets the volume.
 func (e *Provisioner) Remove(ctx context.Context, id string) error {
 	rec, err := e.Ledger.Record(id)

@@ -1,0 +1,95 @@
+package volume_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// halfRemoved calls f with volumes whose removal was cut short after each of its steps, when their records are lost. made is the record
+// of the removal.
+func halfRemoved(t *testing.T, some map[string]drivebay.VolumeRequest, f func(s *stand, v drivebay.Volume, r drivebay.VolumeRequest, made drivebay.VolumeRecord)) {
+	t.Helper()
+	for name, r := range some {
+		r.Class.Wipe = drivebay.WipeNone
+		for after, all := 1, false; !all; after += everyNth {
+			k := &killer{}
+			t.Run(name, func(t *testing.T) {
+				onMachine(t, smallDrives(), volume.Options{After: k.step}, func(s *stand) {
+					v := s.make(name, r)
+					if r.Block {
+						s.must(s.stage(v))
+						s.strewn(v)
+						s.must(s.unstage(v))
+					} else {
+						s.hasMark(v, true)
+					}
+					k.anew(after)
+					err := s.e.DeleteVolume(s.Context(), v.ID)
+					if all = err == nil; all {
+						return
+					}
+					s.Logf("after %q", k.steps()[after-1])
+					k.arm(0)
+					made := s.record(v)
+					s.forget()
+					f(s, v, r, made)
+				})
+			})
+			all = all || t.Failed()
+		}
+	}
+}
+
+// isNew wants a volume without data.
+func (s *stand) isNew(v drivebay.Volume) {
+	s.Helper()
+	if v.Mode == drivebay.ModeFS {
+		if s.hasMark(v, false) {
+			s.Error("it has the data of the volume before it")
+		}
+		return
+	}
+	s.must(s.stage(v))
+	s.without(v, "made again", 0)
+	s.must(s.unstage(v))
+}
+
+// TestFoundHalfRemoved: the records are lost in the middle of a removal. A volume that is made by the same name afterwards has
+// nothing of the old one. A store that is restored from the time of the removal does not remove it.
+func TestFoundHalfRemoved(t *testing.T) {
+	t.Parallel()
+	all := requests()
+	all["encrypted xfs on linear"] = encryptedRequests()["xfs on linear"]
+	halfRemoved(t, some(all), func(s *stand, v drivebay.Volume, r drivebay.VolumeRequest, made drivebay.VolumeRecord) {
+		_ = s.e.RetryVolume(s.Context(), v.ID)
+		v = s.make(v.Name, r)
+		s.isNew(v)
+		if v.Mode != drivebay.ModeFS {
+			return
+		}
+		s.hasMark(v, true)
+		s.startWith(made)
+		if !s.hasMark(v, false) {
+			s.Error("an older store has removed it")
+		}
+	})
+}
+
+// TestFoundHalfRemovedUnseen: what is left of a removal is not deleted while its drive is away.
+func TestFoundHalfRemovedUnseen(t *testing.T) {
+	t.Parallel()
+	halfRemoved(t, map[string]drivebay.VolumeRequest{"linear": requests()["a linear volume"], "thin": requests()["a thin volume"]}, func(s *stand, v drivebay.Volume, _ drivebay.VolumeRequest, _ drivebay.VolumeRecord) {
+		if _, there := s.e.Volumes().Get(v.ID); !there {
+			return
+		}
+		s.inject(v.Location.Drives[0], "vanish")
+		time.Sleep(time.Minute)
+		if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) {
+			s.Errorf("deleted without its drive: %v", err)
+		}
+	})
+}
