@@ -1,7 +1,7 @@
 package volume_test
 
 import (
-	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,17 +79,20 @@ func TestFoundHalfRemoved(t *testing.T) {
 	})
 }
 
-// TestFoundHalfRemovedUnseen: what is left of a removal is not deleted while its drive is away.
+// TestFoundHalfRemovedUnseen: what is left of a removal is not deleted while LVM does not see it.
 func TestFoundHalfRemovedUnseen(t *testing.T) {
 	t.Parallel()
-	halfRemoved(t, map[string]drivebay.VolumeRequest{"linear": requests()["a linear volume"], "thin": requests()["a thin volume"]}, func(s *stand, v drivebay.Volume, _ drivebay.VolumeRequest, _ drivebay.VolumeRecord) {
+	some := map[string]drivebay.VolumeRequest{"linear": requests()["a linear volume"], "thin": requests()["a thin volume"]}
+	halfRemoved(t, some, func(s *stand, v drivebay.Volume, _ drivebay.VolumeRequest, _ drivebay.VolumeRecord) {
 		if _, there := s.e.Volumes().Get(v.ID); !there {
 			return
 		}
-		s.inject(v.Location.Drives[0], "vanish")
-		time.Sleep(time.Minute)
-		if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) {
-			s.Errorf("deleted without its drive: %v", err)
+		dev := s.driveOf(v).Name + "p1"
+		if strings.HasPrefix(dev, "sd") {
+			dev = s.driveOf(v).Name + "1"
 		}
+		s.eraseFront(dev)
+		time.Sleep(2 * time.Minute)
+		s.refuses("the label is erased", s.e.DeleteVolume(s.Context(), v.ID), drivebay.ErrUnavailable)
 	})
 }
