@@ -220,7 +220,7 @@ func (e *Watcher) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []s
 	if err != nil {
 		return nil, false, err
 	}
-	disk, err := steps.Ask(ctx, e.Steps, v, steps.TableTime, func(ctx context.Context) (host.Disk, error) { return e.Device.OpenSame(ctx, d, false) })
+	disk, err := steps.Ask(ctx, e.Steps, v, steps.TableTime, func(ctx context.Context) (host.Disk, error) { return e.Device.OpenOf(ctx, v, d) })
 	if err != nil {
 		return nil, false, err
 	}

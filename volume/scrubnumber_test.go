@@ -1,0 +1,46 @@
+package volume_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// TestScrubOfAnotherDrive: the check of a filesystem waits for its drive. Meanwhile that is pulled, another one gets its name and number, and it
+// is put back. What is found on the other drive is no verdict on the volume.
+func TestScrubOfAnotherDrive(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		m := &beforeOpen{Machine: s.sim}
+		s.machine = m
+		s.start()
+		d, other := s.named("nvme0n1"), s.named("nvme1n1")
+		s.inject(d.ID, "vanish")
+		time.Sleep(time.Minute)
+		s.make("sound", requests()["ext4 on a partition"])
+		s.inject(other.ID, "vanish")
+		s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "return"}))
+		time.Sleep(time.Minute)
+		v := s.make("v", requests()["ext4 on a partition"])
+		dev := s.device(v)
+		s.inject(dev, "fs-corrupt")
+		swapped := false
+		m.arm("/dev/"+dev, func() {
+			swapped = true
+			for _, f := range []hostsim.Fault{{Drive: d.Serial, Fault: "vanish"}, {Drive: other.Serial, Fault: "return"}, {Drive: d.Serial, Fault: "return"}} {
+				s.must(s.sim.Inject(f))
+			}
+			time.Sleep(3 * time.Second)
+		})
+		s.must(s.e.ScrubVolume(s.Context(), v.ID))
+		time.Sleep(time.Minute)
+		if !swapped {
+			t.Fatal("the device was not opened")
+		}
+		if r := s.record(v).Scrub; r != nil {
+			t.Errorf("the check of another drive counts: %+v", r)
+		}
+	})
+}
