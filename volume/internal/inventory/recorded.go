@@ -218,7 +218,7 @@ func (e *Inventory) ContentOfRange(ctx context.Context, d *drivebay.Drive, start
 // readRange reads a range of a drive through the drive's device node.
 func readRange[T any](ctx context.Context, e *Inventory, d *drivebay.Drive, start, size uint64, read func(*io.SectionReader) (T, error)) (T, error) {
 	return steps.Through(ctx, e.Steps, "read "+d.ID, steps.TableTime, func(ctx context.Context) (none T, err error) {
-		drive, err := e.Machine.OpenDrive(ctx, "/dev/"+d.Name)
+		drive, err := e.Partitions.Open(ctx, d)
 		if err != nil {
 			return none, fmt.Errorf("drive %s: %w", d.ID, err)
 		}

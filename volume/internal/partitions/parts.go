@@ -96,6 +96,19 @@ func (e *Catalog) hasName(d *drivebay.Drive) error {
 	return nil
 }
 
+// Open opens a drive for reading. The name is looked up while the drive is open: the kernel gives it to no other drive then.
+func (e *Catalog) Open(ctx context.Context, d *drivebay.Drive) (host.OpenDrive, error) {
+	drive, err := e.Machine.OpenDrive(ctx, "/dev/"+d.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.hasName(d); err != nil {
+		drive.Close()
+		return nil, err
+	}
+	return drive, nil
+}
+
 // ListParts reads the partitions of a block device from sysfs. Start and size are in units of 512
 // bytes regardless of the drive's block size (block/partitions/core.c).
 func ListParts(files host.Files, disk string) ([]Part, error) {

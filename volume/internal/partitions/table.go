@@ -146,7 +146,7 @@ func fill(list []Part, known []gpt.Partition) {
 // ReadTitles reads the table of a drive, and writes nothing.
 func (e *Catalog) ReadTitles(ctx context.Context, d *drivebay.Drive) ([]gpt.Partition, error) {
 	return steps.Through(ctx, e.Steps, "read "+d.ID, ListTime, func(ctx context.Context) ([]gpt.Partition, error) {
-		drive, err := e.Machine.OpenDrive(ctx, "/dev/"+d.Name)
+		drive, err := e.Open(ctx, d)
 		if err != nil {
 			return nil, fmt.Errorf("drive %s: %w", d.ID, err)
 		}

@@ -30,7 +30,7 @@ func (e *Writer) compareLayout(ctx context.Context, d *drivebay.Drive, parts []p
 		return nil
 	}
 	found, err := steps.Through(ctx, e.Steps, "table "+d.ID, partitions.ListTime, func(ctx context.Context) (partitions.Layout, error) {
-		drive, err := e.Machine.OpenDrive(ctx, "/dev/"+d.Name)
+		drive, err := e.Partitions.Open(ctx, d)
 		if err != nil {
 			return partitions.Layout{}, err
 		}
