@@ -169,9 +169,9 @@ func TestLabLeavesNothing(t *testing.T) {
 	cmd, in := start()
 	fmt.Fprintln(in, "sleep 600")
 	var qemu []int
-	for end := time.Now().Add(time.Minute); len(qemu) == 0 || len(dirs(tmp)) == 0; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); len(qemu) == 0 || len(dirs(tmp)) == 0; time.Sleep(50 * time.Millisecond) {
 		if qemu = qemus(tmp); time.Now().After(end) {
-			t.Fatalf("no machine after a minute")
+			t.Fatalf("no machine after 4 minutes")
 		}
 	}
 	time.Sleep(time.Second)
@@ -189,7 +189,7 @@ func TestLabLeavesNothing(t *testing.T) {
 		t.Fatal("the killed program left nothing: the test tests nothing")
 	}
 	// Another one, ended as people end it.
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	next := exec.CommandContext(ctx, bin, "shell")
 	next.Dir, next.Env, next.Stdin = root, append(os.Environ(), "TMPDIR="+tmp), strings.NewReader("true\n")
