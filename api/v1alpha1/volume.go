@@ -15,6 +15,9 @@ const VolumeReleasedFrom = "ReleasedFromDrive"
 // VolumeForgotten is the condition of a Volume that has the answer to spec.forget.
 const VolumeForgotten = "Forgotten"
 
+// VolumeGivenUp is the condition of a Volume that is False if the node does not give up its record as spec.adopt requests.
+const VolumeGivenUp = "GivenUp"
+
 // VolumePhase is how far the requests of a Volume are.
 type VolumePhase string
 
@@ -230,6 +233,10 @@ type VolumeStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Forget string `json:"forget,omitempty"`
+	// Adopt is the text of spec.adopt that the node has answered: it adopts, or gives up, the volume once.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Adopt string `json:"adopt,omitempty"`
 
 	// Task is the answer to the last task in spec.task.
 	// +optional

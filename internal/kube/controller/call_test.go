@@ -152,3 +152,20 @@ func TestMovedObjectRequestsNothing(t *testing.T) {
 		t.Errorf("it requests %+v", is)
 	}
 }
+
+// TestRefusedObjectIsNotMoved: a node that has refused to give up a volume has its drives. That it restarts gives its object to no other node.
+func TestRefusedObjectIsNotMoved(t *testing.T) {
+	for name, c := range map[string]struct {
+		answered string
+		phase    v1alpha1.VolumePhase
+		want     int
+	}{"not answered": {"", v1alpha1.VolumeMade, 1}, "refused": {"m", v1alpha1.VolumeMade, 0}, "given up": {"m", v1alpha1.VolumeMoved, 1}} {
+		k, _ := leadingOver(t)
+		o := numbered(1, 5, "n")
+		o.Status.Phase, o.Status.Adopt, o.Spec.Adopt = c.phase, c.answered, "m"
+		k.objects.put(o)
+		if got := k.objects.leaving(func(string) string { return "it is down" }); len(got) != c.want {
+			t.Errorf("%s: %d objects move", name, len(got))
+		}
+	}
+}

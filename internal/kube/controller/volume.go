@@ -253,12 +253,13 @@ func (c *Controller) moveObject(ctx context.Context, o *v1alpha1.Volume) error {
 	return nil
 }
 
-// leaving returns the objects of volumes that another node is to adopt, and can.
+// leaving returns the objects of volumes that another node is to adopt, and can. A node that has refused to give up a volume has its
+// drives: that it is down for a while moves nothing.
 func (s *objects) leaving(down func(node string) string) (out []*v1alpha1.Volume) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.byID {
-		if o.Spec.Adopt != "" && o.Spec.Adopt != o.Spec.Node && o.Spec.Release == "" && (o.Status.Phase == v1alpha1.VolumeMoved || down(o.Spec.Node) != "") {
+		if o.Spec.Adopt != "" && o.Spec.Adopt != o.Spec.Node && o.Spec.Release == "" && (o.Status.Phase == v1alpha1.VolumeMoved || o.Status.Adopt != o.Spec.Adopt && down(o.Spec.Node) != "") {
 			out = append(out, o)
 		}
 	}

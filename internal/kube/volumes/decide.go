@@ -42,11 +42,11 @@ func requested(o *v1alpha1.Volume, v *drivebay.VolumeView) call {
 	case o.Spec.Release == v1alpha1.ReleaseDelete:
 		return callDelete
 	case v != nil && isFound(v):
-		if o.Spec.Adopt == o.Spec.Node {
+		if o.Spec.Adopt == o.Spec.Node && o.Status.Adopt != o.Spec.Adopt {
 			return callAdopt
 		}
 		return callNone
-	case v != nil && givenUp(o):
+	case v != nil && givesUp(o):
 		return callForget
 	case v == nil && (wasThere(o) || givenUp(o)): // nothing is ever made in the place of a volume that is missing
 		return callNone
@@ -86,6 +86,39 @@ func movesFirst(o *v1alpha1.Volume, v *drivebay.VolumeView) bool {
 
 // givenUp reports whether another node is to adopt the volume.
 func givenUp(o *v1alpha1.Volume) bool { return o.Spec.Adopt != "" && o.Spec.Adopt != o.Spec.Node }
+
+// givesUp reports whether the node is to give up its record for another node. It has answered each request once: one that was refused
+// while the drives were there does not take effect when they are pulled, nor does one of an object that lost its status.
+func givesUp(o *v1alpha1.Volume) bool {
+	return givenUp(o) && o.Status.Adopt != o.Spec.Adopt && o.Status.Phase != ""
+}
+
+// setAdopted writes the answer to spec.adopt into a status. A volume in the records of its node has been adopted. A request for a volume
+// that is not there waits for its drives, and so does an error that ends by itself.
+func setAdopted(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, v *drivebay.VolumeView, out outcome, now time.Time) {
+	e := translate.ErrorOf(out.err)
+	recorded := v != nil && !isFound(v)
+	switch {
+	case o.Spec.Adopt == "":
+		s.Adopt = ""
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.VolumeGivenUp)
+	case out.did == callAdopt || out.did == callForget:
+		if e == nil || !translate.Transient(e) && e.Code != "Busy" {
+			s.Adopt = o.Spec.Adopt
+		}
+	case recorded && !givenUp(o):
+		s.Adopt = o.Spec.Adopt
+	case recorded && o.Status.Phase == "":
+		s.Adopt = o.Spec.Adopt
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: v1alpha1.VolumeGivenUp, Status: metav1.ConditionFalse, ObservedGeneration: o.Generation, LastTransitionTime: metav1.Time{Time: now},
+			Reason: reasonNotRequested, Message: setTooEarly})
+	}
+}
+
+// notAdopted reports whether spec.adopt was answered, and the volume is where it was: the error stays until the spec changes.
+func notAdopted(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, v *drivebay.VolumeView) bool {
+	return v != nil && o.Spec.Adopt != "" && s.Adopt == o.Spec.Adopt && isFound(v) == !givenUp(o)
+}
 
 // isFound reports whether a volume is on the drives and in no record: each record has a state.
 func isFound(v *drivebay.VolumeView) bool { return v.CSIStatus == drivebay.CSIUnknown }
@@ -172,10 +205,12 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 	setReleasedFrom(o, &s, v, out, now)
 	setForgotten(o, &s, v, out, now)
 	setTask(o, &s, out)
+	setAdopted(o, &s, v, out, now)
 	switch {
 	case out.did == callHeal || out.did == callReleaseFrom || out.did == callForgetLost || out.did == callTask: // each has an answer of its own
 	case out.did != callNone:
 		s.Error = translate.ErrorOf(out.err)
+	case notAdopted(o, &s, v) && o.Generation == s.ObservedGeneration:
 	case due == callNone, o.Generation != s.ObservedGeneration:
 		s.Error = nil
 	}
@@ -316,7 +351,7 @@ var volumeStatuses = pace.Status[v1alpha1.VolumeStatus]{
 		if s.Task != nil {
 			task = s.Task.Request
 		}
-		return []any{s.ObservedGeneration, s.Phase, healed, s.ReleaseFrom, s.Forget, task, s.Location}
+		return []any{s.ObservedGeneration, s.Phase, healed, s.ReleaseFrom, s.Forget, s.Adopt, task, s.Location}
 	},
 	WithoutNumbers: withoutNumbers,
 }

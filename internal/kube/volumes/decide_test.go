@@ -221,6 +221,60 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// TestAdoptOnce: the node answers spec.adopt once. What it answered acts neither on another volume of that id, which comes later, nor
+// when the drives are pulled for which it was refused.
+func TestAdoptOnce(t *testing.T) {
+	now := time.Unix(1000, 0)
+	found, whole := viewOf(&drivebay.FoundVolume{ID: drivebay.VolumeID("a"), Size: gib, Drives: []string{"naa-2"}, Kind: drivebay.LocationPartition}), volume(drivebay.CSICreated)
+	o := adopting("n", object(0, v1alpha1.VolumeFound, ""))
+	o.Status = answer(o, whole, outcome{did: callAdopt, listed: true}, now)
+	o.Status = answer(o, nil, outcome{listed: true}, now)
+	o.Generation++ // anything else
+	if got := requested(o, found); got != callNone {
+		t.Errorf("another volume is found after it was adopted: call %d", got)
+	}
+	o.Spec.Adopt = ""
+	o.Status = answer(o, found, outcome{listed: true}, now)
+	if got := requested(adopting("n", o), found); got != callAdopt {
+		t.Errorf("set again: call %d", got)
+	}
+
+	refused := adopting("m", object(1, v1alpha1.VolumeMade, ""))
+	refused.Status = answer(refused, whole, outcome{did: callForget, err: drivebay.ErrRefused, listed: true}, now)
+	refused.Status = answer(refused, whole, outcome{listed: true}, now)
+	if e := refused.Status.Error; e == nil || e.Code != "Refused" {
+		t.Errorf("the refusal is shown as %+v", e)
+	}
+	refused.Generation++
+	if got := requested(refused, whole); got == callForget {
+		t.Error("given up after it was refused")
+	}
+	refused.Status = answer(refused, whole, outcome{listed: true}, now)
+	if refused.Status.Error != nil || refused.Status.Phase != v1alpha1.VolumeMade {
+		t.Errorf("after another request: %+v", refused.Status)
+	}
+	busy := adopting("m", object(1, v1alpha1.VolumeMade, ""))
+	busy.Status = answer(busy, whole, outcome{did: callForget, err: drivebay.ErrUnavailable, listed: true}, now)
+	if got := requested(busy, whole); got != callForget {
+		t.Errorf("an error that ends by itself: call %d", got)
+	}
+}
+
+// TestAdoptBeforeFirstStatus: an object that was restored from a backup has spec.adopt, and no status with the answer.
+func TestAdoptBeforeFirstStatus(t *testing.T) {
+	whole := volume(drivebay.CSICreated)
+	o := adopting("m", object(1, "", ""))
+	for range 2 {
+		if got := requested(o, whole); got == callForget {
+			t.Errorf("phase %q: given up", o.Status.Phase)
+		}
+		o.Status = answer(o, whole, outcome{listed: true}, time.Unix(1000, 0))
+	}
+	if status, reason := conditionOf(&o.Status, v1alpha1.VolumeGivenUp); status != metav1.ConditionFalse || reason != reasonNotRequested || o.Status.Phase != v1alpha1.VolumeMade {
+		t.Errorf("%s: %s %s", o.Status.Phase, status, reason)
+	}
+}
+
 // TestHeal: each text requests one repair, whatever became of it; what ends by itself is tried again.
 func TestHeal(t *testing.T) {
 	whole, now := volume(drivebay.CSICreated), time.Unix(1000, 0)

@@ -15,6 +15,8 @@ const reasonInUse = "InUse"
 // reasonNotRequested is the reason of a request that the object had before its first status: the status had the answer.
 const reasonNotRequested = "SetBeforeFirstStatus"
 
+const setTooEarly = "the field was set before the node wrote the first status, as a restored backup has it: remove the field and set it again"
+
 // once is a request of a person that names a drive of the volume, and that the node acts on once: a drive that leaves again
 // later does not take the data with it.
 type once struct {
@@ -39,7 +41,7 @@ func (r once) set(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, e *v1alpha1.Volu
 	switch {
 	case o.Status.Phase == "" && *r.answered != r.drive:
 		*r.answered, c.Reason = r.drive, reasonNotRequested
-		c.Message = "the field was set before the node wrote the first status, as a restored backup has it: remove the field and set it again"
+		c.Message = setTooEarly
 	case !r.did && (*r.answered == r.drive || r.waits == ""):
 		return
 	case !r.did:

@@ -34,6 +34,8 @@ func (p *part[P, V]) restored(o P, do call) (out outcome, ok bool) {
 	var none V
 	gone := p.find(o.GetName()) == none
 	switch {
+	case do == callAdopt && a.Phase == "" && !byController(o): // the controller alone makes the object for the node that adopts
+		return outcome{did: do, err: fmt.Errorf("%s %s: spec.adopt: %w: %s", a.Kind, a.ID, drivebay.ErrRefused, setTooEarly)}, true
 	case do != callCreate && do != callDelete, translate.WasThere(a.Phase), byController(o):
 		return out, false
 	case gone:

@@ -28,6 +28,8 @@ func (e *counting) CreateVolume(context.Context, drivebay.VolumeRequest) (v driv
 	return v, nil
 }
 
+func (e *counting) AdoptVolume(context.Context, string) error { e.calls++; return nil }
+
 func (e *counting) DeleteVolume(context.Context, string) error { e.calls++; return nil }
 
 func (e *counting) CreateSnapshot(context.Context, string, string) (v drivebay.VolumeSnapshot, err error) {
@@ -114,6 +116,30 @@ func TestRestoredObject(t *testing.T) {
 					t.Errorf("%s: the request to delete it has the answer %+v", name, e)
 				}
 			}
+		}
+	}
+}
+
+// TestRestoredAdopts: an object that was restored from a backup adopts nothing: what it asked for was answered, perhaps of another drive.
+func TestRestoredAdopts(t *testing.T) {
+	made := metav1.Time{Time: time.Unix(1_000_000, 0)}
+	for who, want := range map[string]int{client.ControllerOwner: 1, "velero": 0} {
+		v := &v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: drivebay.VolumeID("a"), Generation: 1, UID: "u", CreationTimestamp: made}, Spec: adopting("n", object(0, "", "")).Spec}
+		v.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: who, Operation: metav1.ManagedFieldsOperationUpdate, Time: &made}}
+		e := &counting{set: drivebay.VolumeSet{Found: []drivebay.FoundVolume{{ID: v.Name, Size: gib, Drives: []string{"d"}}}}}
+		n := New(Options{Name: "n", Engine: e, Log: slog.New(slog.DiscardHandler)})
+		api := &oneObject[*v1alpha1.Volume]{object: v}
+		n.volumes.api = api
+		if _, err := n.volumes.call(t.Context(), v, requested(v, n.volumes.find(v.Name))); err != nil {
+			t.Fatal(err)
+		}
+		s := api.object.Status
+		if e.calls != want || s.Phase != v1alpha1.VolumeFound || (s.Error != nil) != (want == 0) {
+			t.Errorf("made by %s: %d calls, phase %s, error %+v", who, e.calls, s.Phase, s.Error)
+		}
+		o := &v1alpha1.Volume{ObjectMeta: v.ObjectMeta, Spec: v.Spec, Status: s}
+		if got := requested(o, n.volumes.find(v.Name)); got != callNone {
+			t.Errorf("made by %s: then call %d", who, got)
 		}
 	}
 }
