@@ -1,6 +1,7 @@
 package health
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -94,5 +95,59 @@ func TestAcknowledgedInSilence(t *testing.T) {
 	mem = Settle(mem, pendingNow, t0.Add(2*hour), Default())
 	if got := drivebay.WorstOf(mem.Findings); got != good {
 		t.Errorf("%v: %+v", got, mem)
+	}
+}
+
+// TestAcknowledgedIsNotAnotherFault: where the level says which fault was found, an accepted one hides no other, with a higher
+// code or a lower one, also after it was gone.
+func TestAcknowledgedIsNotAnotherFault(t *testing.T) {
+	warns := func(ascq uint8) Input {
+		return Input{Type: drivebay.TypeHDD, Protocol: drivebay.ProtocolSCSI, Evidence: &drivebay.Evidence{At: t0, SCSI: &drivebay.SCSI{HasIE: true, ASC: 0x0B, ASCQ: ascq}}}
+	}
+	critical := func(bits uint8) Input {
+		return Input{Type: drivebay.TypeNVMe, Protocol: drivebay.ProtocolNVMe, Evidence: &drivebay.Evidence{At: t0, NVMe: &drivebay.NVMe{CriticalWarning: bits, TemperatureKelvin: 300, AvailableSpare: 100}}}
+	}
+	old := func(past bool, ids ...uint8) Input {
+		in := hdd()
+		for _, id := range ids {
+			in.Evidence.ATA.Attributes = append(in.Evidence.ATA.Attributes, drivebay.Attribute{ID: id, Name: "A", Value: 1, Worst: 1, Threshold: p(uint8(5)), FailedNow: !past, FailedPast: true, Prefail: past})
+		}
+		return in
+	}
+	for name, c := range map[string]struct {
+		first, then Input
+		want        drivebay.Health
+	}{
+		"a lower SCSI warning":               {warns(5), warns(3), sus},
+		"a higher SCSI warning":              {warns(3), warns(5), sus},
+		"a warning beside the temperature":   {warns(1), warns(0), sus},
+		"the same warning":                   {warns(5), warns(5), good},
+		"a lower bit of NVMe":                {critical(0x20), critical(0x10), sus},
+		"the same bit, and heat before":      {critical(0x22), critical(0x20), good},
+		"one of two accepted bits":           {critical(0x30), critical(0x10), good},
+		"another advisory attribute":         {old(false, 200), old(false, 201), sus},
+		"one of two advisory attributes":     {old(false, 200, 201), old(false, 201), good},
+		"the same, in another order":         {old(false, 200, 201), old(false, 201, 200), good},
+		"one more attribute in the past":     {old(true, 1), old(true, 1, 7), sus},
+		"an attribute in place of another":   {old(true, 1), old(true, 7), sus},
+		"more attributes than a level names": {old(false, 201), old(false, 202, 203, 204, 205, 206, 207, 208, 209, 210), sus},
+	} {
+		for _, gone := range []bool{false, true} {
+			mem, err := Acknowledge(Settle(drivebay.Memory{}, Assess(c.first, Default()), t0, Default()), "")
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			now := t0
+			if gone {
+				now = now.AddDate(0, 0, 2)
+				mem = Settle(mem, nil, now, Default())
+			}
+			now = now.AddDate(0, 0, 2)
+			mem = Settle(mem, Assess(c.then, Default()), now, Default())
+			i := slices.IndexFunc(mem.Findings, func(f drivebay.Finding) bool { return f.Code != "NVMeHeat" })
+			if is := i >= 0; is != (c.want == sus) {
+				t.Errorf("%s, gone between: %v: %+v, accepted %v", name, gone, mem.Findings, mem.Acked)
+			}
+		}
 	}
 }

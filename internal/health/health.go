@@ -7,6 +7,7 @@
 package health
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -61,6 +62,43 @@ type Rule struct {
 	Passing   bool                // its level is of now or of a window, and not of the life of the drive: an acceptance ends with the cause
 
 	check func(*look) *hit
+	// covers reports whether an acceptance at one level is of all that another level says; nil: it is if it is no lower. Some
+	// levels say which fault was found, and not how much of it.
+	covers func(accepted, level uint64) bool
+}
+
+// sameFault covers the one fault whose code is the level.
+func sameFault(accepted, level uint64) bool { return accepted == level }
+
+// sameBits covers faults of which each has a bit in the level.
+func sameBits(accepted, level uint64) bool { return level&^accepted == 0 }
+
+// mostIDs is how many attributes a level names.
+const mostIDs = 8
+
+// levelOf returns the level of attributes: the id of each in a byte.
+func levelOf(ids []uint8) (level uint64) {
+	if len(ids) > mostIDs {
+		return math.MaxUint64
+	}
+	for _, id := range ids {
+		level = level<<8 | uint64(id)
+	}
+	return level
+}
+
+// sameIDs covers the attributes that a level names.
+func sameIDs(accepted, level uint64) bool {
+	for ; level > 0; level >>= 8 {
+		found := false
+		for a := accepted; a > 0 && !found; a >>= 8 {
+			found = a&0xFF == level&0xFF
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
 }
 
 // hit is the result of a rule whose condition is met.

@@ -22,7 +22,7 @@ var ataRules = []Rule{
 		Advice: replaceSoon,
 		Source: "ATA8-ACS SMART: a prefail attribute at or below its threshold predicts a failure within 24 h of operation",
 		check: func(l *look) *hit {
-			if s := l.rows(func(a *drivebay.Attribute) bool { return a.Prefail && a.FailedNow && !usage[a.ID] }); len(s) > 0 {
+			if s, _ := l.rows(func(a *drivebay.Attribute) bool { return a.Prefail && a.FailedNow && !usage[a.ID] }); len(s) > 0 {
 				return bad(uint64(len(s)), "at or below the drive's own failure threshold: %s", list(s))
 			}
 			return nil
@@ -33,11 +33,12 @@ var ataRules = []Rule{
 		Suspect: "a prefail attribute was at or below its threshold in the past, except attributes that count corrected errors",
 		Advice:  watch,
 		Source:  "ATA8-ACS SMART: the drive never resets the worst value",
+		covers:  sameIDs,
 		check: func(l *look) *hit {
-			if s := l.rows(func(a *drivebay.Attribute) bool {
+			if s, ids := l.rows(func(a *drivebay.Attribute) bool {
 				return a.Prefail && a.FailedPast && !a.FailedNow && !usage[a.ID] && !corrected(a.Name)
 			}); len(s) > 0 {
-				return suspect(uint64(len(s)), "at or below the drive's own failure threshold in the past: %s", list(s))
+				return suspect(levelOf(ids), "at or below the drive's own failure threshold in the past: %s", list(s))
 			}
 			return nil
 		},
@@ -47,12 +48,13 @@ var ataRules = []Rule{
 		Suspect: "an old-age attribute is at or below its threshold, except attributes of use and temperature (4, 9, 12, 190, 192, 193, 194, 225) and attributes that are at their threshold on a new drive",
 		Advice:  "The drive has reached the end of its design life in this respect. Plan its replacement.",
 		Source:  "ATA8-ACS SMART: an advisory attribute at or below its threshold means that the design life is exceeded",
+		covers:  sameIDs,
 		check: func(l *look) *hit {
 			worn := l.wearAttributes() // see SSDWearAttribute
-			if s := l.rows(func(a *drivebay.Attribute) bool {
+			if s, ids := l.rows(func(a *drivebay.Attribute) bool {
 				return !a.Prefail && a.FailedNow && !usage[a.ID] && !atStart(a) && !slices.Contains(worn, a)
 			}); len(s) > 0 {
-				return suspect(uint64(len(s)), "at the end of the design life: %s", list(s))
+				return suspect(levelOf(ids), "at the end of the design life: %s", list(s))
 			}
 			return nil
 		},
@@ -183,12 +185,11 @@ func (l *look) hoursSince(e drivebay.DriveLog) (uint64, bool) {
 	return age, true
 }
 
-// rows returns a text for each attribute that the function selects.
-func (l *look) rows(is func(*drivebay.Attribute) bool) []string {
+// rows returns a text for each attribute that the function selects, and the ids.
+func (l *look) rows(is func(*drivebay.Attribute) bool) (out []string, ids []uint8) {
 	if l.ev.ATA == nil {
-		return nil
+		return nil, nil
 	}
-	var out []string
 	for i := range l.ev.ATA.Attributes {
 		a := &l.ev.ATA.Attributes[i]
 		if !is(a) {
@@ -204,9 +205,9 @@ func (l *look) rows(is func(*drivebay.Attribute) bool) []string {
 		if a.Threshold != nil {
 			s += fmt.Sprintf(", threshold %d", *a.Threshold)
 		}
-		out = append(out, s+fmt.Sprintf(", raw %s", rawText(a)))
+		out, ids = append(out, s+fmt.Sprintf(", raw %s", rawText(a))), append(ids, a.ID)
 	}
-	return out
+	return out, ids
 }
 
 func rawText(a *drivebay.Attribute) string {

@@ -63,9 +63,10 @@ var nvmeRules = []Rule{
 		Code: "NVMeBackup", Protocols: onNVMe,
 		Suspect: "critical warning bit 4 or 5 is set, or an undefined bit",
 		Advice:  "The drive's protection against power loss has failed: a power loss can lose writes that were not flushed. Replace the drive: `drivebay replace DRIVE`.", Source: nvmeSpec,
+		covers: sameBits,
 		check: func(l *look) *hit {
 			if w := l.warning(); w&(warnBackup|warnMemoryRegion|warnReserved) != 0 {
-				return suspect(uint64(w), "volatile memory backup or persistent memory failed (critical warning 0x%02x)", w)
+				return suspect(uint64(w&(warnBackup|warnMemoryRegion|warnReserved)), "volatile memory backup or persistent memory failed (critical warning 0x%02x)", w)
 			}
 			return nil
 		},

@@ -21,6 +21,7 @@ var scsiRules = []Rule{
 		Bad:     "informational exceptions report a failure prediction (sense 5Dh)",
 		Advice:  "The drive warns of its condition or predicts its failure. For sense 0B/01 check fans, filters and the airflow of the bay. Otherwise replace it: `drivebay replace DRIVE` moves its volumes to other drives first.",
 		Source:  "SPC-5 informational exceptions log page (2Fh); the test code 5D/FF does not count",
+		covers:  sameFault,
 		check: func(l *look) *hit {
 			s := l.ev.SCSI
 			if s == nil {
@@ -30,7 +31,7 @@ var scsiRules = []Rule{
 			case s.ASC == ascPrediction && s.ASCQ != ascqTest:
 				return bad(0, "the drive predicts its failure (sense %02X/%02X)", s.ASC, s.ASCQ)
 			case s.ASC == ascWarning && s.ASCQ == ascqHeat:
-				return suspect(0, "the drive warns of its temperature (sense 0B/01)")
+				return suspect(ascqHeat, "the drive warns of its temperature (sense 0B/01)")
 			case s.ASC == ascWarning:
 				return suspect(uint64(s.ASCQ), "the drive warns (sense %02X/%02X)", s.ASC, s.ASCQ)
 			}

@@ -46,7 +46,7 @@ var ssdRules = []Rule{
 
 // joined returns SUSPECT, or BAD where a prefail attribute, growth or the kernel confirms it.
 func (l *look) joined(n uint64, text string, p past) *hit {
-	switch prefail := l.rows(func(a *drivebay.Attribute) bool { return a.Prefail && a.FailedNow && !usage[a.ID] }); {
+	switch prefail, _ := l.rows(func(a *drivebay.Attribute) bool { return a.Prefail && a.FailedNow && !usage[a.ID] }); {
 	case len(prefail) > 0:
 		return bad(n, "%s; and at or below the drive's own failure threshold: %s", text, list(prefail))
 	case p.grown > 0:

@@ -20,6 +20,7 @@ import (
 //   - UNKNOWN ends with the first answer, because it is not about the drive's past;
 //   - a finding that an operator accepted stays hidden until its level grows or it
 //     turns BAD; one of a Quick or Passing rule is accepted only until its cause is gone.
+//     Where the level says which fault it is, an acceptance is of that fault alone.
 //     Where the level of a rule that is not Quick falls, no more than what is left stays
 //     accepted: what comes after that is another fault.
 //
@@ -74,8 +75,13 @@ func (s *settling) accepted(f drivebay.Finding) bool {
 	if !ok {
 		return false
 	}
-	if f.Severity == drivebay.HealthSuspect && f.Level <= level {
-		if r := byCode[f.Code]; r != nil && !r.Quick { // a temperature goes up and down
+	r := byCode[f.Code]
+	covered := f.Level <= level
+	if r != nil && r.covers != nil {
+		covered = r.covers(level, f.Level)
+	}
+	if f.Severity == drivebay.HealthSuspect && covered {
+		if r != nil && !r.Quick { // a temperature goes up and down
 			s.out.Acked[f.Code] = f.Level
 		}
 		return true
