@@ -70,6 +70,9 @@ func ownVerdict(l *look) *hit {
 	return bad(0, "the drive's own verdict is FAILED")
 }
 
+// earlierFailed ends the text of a failed self-test that is not the only one.
+const earlierFailed = ", and an earlier self-test failed too"
+
 // selfTest judges the failed tests that no later test has outdated.
 func selfTest(l *look) *hit {
 	failed := failedTests(l.ev)
@@ -84,7 +87,7 @@ func selfTest(l *look) *hit {
 	switch {
 	case newest.Result == drivebay.SelfTestFatal:
 	case len(failed) > 1:
-		return bad(newest.Hours, "%s, and an earlier self-test failed too", text)
+		return bad(newest.Hours, "%s%s", text, earlierFailed)
 	case l.unreadable():
 		return bad(newest.Hours, "%s, and sectors are unreadable", text)
 	}

@@ -2,6 +2,7 @@ package health
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 )
@@ -40,7 +41,8 @@ func Unread(mem drivebay.Memory, found []drivebay.Finding, ev *drivebay.Evidence
 	}
 	for _, old := range mem.Findings {
 		hidden := slices.ContainsFunc(ev.Problems, func(p drivebay.Problem) bool { return slices.Contains(shownOn[old.Code], p.Page) })
-		if !hidden && !pushedOut(old, ev) || !old.Gone.IsZero() {
+		lost := pushedOut(old, ev)
+		if !hidden && !lost && !earlierPushedOut(old, ev) || !old.Gone.IsZero() {
 			continue
 		}
 		i := slices.IndexFunc(found, func(f drivebay.Finding) bool { return f.Code == old.Code })
@@ -49,6 +51,8 @@ func Unread(mem drivebay.Memory, found []drivebay.Finding, ev *drivebay.Evidence
 			found = append(found, old)
 		case found[i].Severity.Rank() < old.Severity.Rank():
 			found[i] = old
+		case lost && found[i].Severity == drivebay.HealthSuspect && !isFatal(failedTests(ev)[0]): // the test that is in the log is not the first
+			found[i].Severity, found[i].Text = drivebay.HealthBad, found[i].Text+earlierFailed
 		}
 	}
 	drivebay.SortFindings(found)
@@ -64,7 +68,20 @@ const leastTests = 19
 // log: only a long test that passed does now.
 func pushedOut(old drivebay.Finding, ev *drivebay.Evidence) bool {
 	return old.Code == "SelfTest" && len(ev.SelfTests) >= leastTests && !slices.ContainsFunc(ev.SelfTests, func(t drivebay.SelfTest) bool {
-		failed := t.Result == drivebay.SelfTestFailed || t.Result == drivebay.SelfTestFatal
-		return failed && t.Hours == old.Level || t.Result == drivebay.SelfTestPassed && t.Kind == "long"
+		return hasFailed(t) && t.Hours == old.Level || t.Result == drivebay.SelfTestPassed && t.Kind == "long"
 	})
 }
+
+// earlierPushedOut reports whether of two failed self-tests the earlier one is no longer in the log because later tests took its place. One
+// that is in the log is judged there.
+func earlierPushedOut(old drivebay.Finding, ev *drivebay.Evidence) bool {
+	if old.Code != "SelfTest" || old.Severity != drivebay.HealthBad || !strings.HasSuffix(old.Text, earlierFailed) || len(ev.SelfTests) < leastTests {
+		return false
+	}
+	i := slices.IndexFunc(ev.SelfTests, hasFailed)
+	return i >= 0 && ev.SelfTests[i].Hours == old.Level && !slices.ContainsFunc(ev.SelfTests[i+1:], hasFailed) &&
+		!slices.ContainsFunc(ev.SelfTests, func(t drivebay.SelfTest) bool { return t.Result == drivebay.SelfTestPassed && t.Kind == "long" })
+}
+
+func hasFailed(t drivebay.SelfTest) bool { return t.Result == drivebay.SelfTestFailed || isFatal(t) }
+func isFatal(t drivebay.SelfTest) bool   { return t.Result == drivebay.SelfTestFatal }
