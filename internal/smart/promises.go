@@ -64,6 +64,19 @@ func ATAHasGeneralLogs(identify []byte) bool {
 	return valid(w) && w&(1<<5) != 0
 }
 
+// ATALogDirectory returns an error for a directory that cannot be used, and adds nothing to the evidence. A drive is asked for the
+// logs in it alone: one that is empty or cut short would leave out what shows a fault, and nothing would say so.
+func ATALogDirectory(_ *drivebay.Evidence, b []byte) error {
+	const name = "ata-log-directory"
+	if err := atLeast(name, b, sector); err != nil {
+		return err
+	}
+	if version := idWord(b, 0); version != 1 {
+		return ignored(name, "its version is %d and not 1", version)
+	}
+	return nil
+}
+
 // ATAHasLog reports whether the general purpose log directory lists the log: word 0 is the
 // version, word n the number of pages of log n.
 func ATAHasLog(directory []byte, log byte) bool {

@@ -36,7 +36,7 @@ var pageRequests = map[drivebay.Protocol][]pageRequest{
 		{host.ATASmartStatus, smart.ATASmartStatus, true, hasSMART},
 		{host.ATASummaryErrorLog, smart.ATASummaryErrorLog, false, hasErrorLog},
 		{host.ATASelfTestLog, smart.ATASelfTestLog, false, hasSelfTests},
-		{host.ATALogDirectory, nil, false, hasGeneralLogs},
+		{host.ATALogDirectory, smart.ATALogDirectory, false, hasGeneralLogs},
 		{host.ATADevStats, smart.ATADevStats, false, hasLog(0x04)},
 		{host.ATAExtErrorLog, smart.ATAExtErrorLog, false, hasLog(0x03)},
 		{host.ATAExtSelfTestLog, smart.ATAExtSelfTestLog, false, hasLog(0x07)},
