@@ -19,14 +19,41 @@ func (m *Poller) AddLogLine(l host.LogLine) {
 	if !ok {
 		return
 	}
+	listed := false
 	for _, t := range m.State.Drives {
 		if t.Present && NamesDrive(dev, &t.Drive) && !namesAnother(l.Text, &t.Drive) {
+			listed = true
 			placed, wrote := kernellog.PlaceIn(l.Text, dev, &t.Drive)
 			t.Kernlog.Add(kind, kernellog.Error{At: l.At, Sector: sector, Placed: placed, Wrote: wrote, Left: kind == kernellog.Offline || l.At.Before(t.PresentSince)}, l)
 			if now := m.State.Machine.Now(); !t.NextProof.After(now) {
 				t.NextProof = now.Add(kernellog.ProofSoon)
 			}
 			t.FSErrorLogged = t.FSErrorLogged || kind == kernellog.Filesystem
+		}
+	}
+	if !listed && !shared.MatchString(dev) {
+		m.unlisted = append(m.unlisted[max(0, len(m.unlisted)+1-mostUnlisted):], l)
+	}
+}
+
+const (
+	// unlistedTime is how long a line about a disk that is not listed waits for the listing that shows the disk. A disk is listed
+	// within seconds of its uevent, which the kernel sends after it has read the partition table: a disk that is bad there fails before.
+	unlistedTime = time.Minute
+	mostUnlisted = 256
+)
+
+// shared matches the names of places that several disks can have one after the other: ports, addresses and controllers. The kernel gives
+// the name of a block device to no other disk while the first one is open.
+var shared = regexp.MustCompile(`:|^(ata|nvme)\d+$`)
+
+// AddUnlisted adds the lines about disks that were not listed when the lines came.
+func (m *Poller) AddUnlisted() {
+	lines, now := m.unlisted, m.State.Machine.Now()
+	m.unlisted = nil
+	for _, l := range lines {
+		if now.Sub(l.At) <= unlistedTime {
+			m.AddLogLine(l)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/drivebay/drivebay/drivemgr/internal/claims"
 	"github.com/drivebay/drivebay/drivemgr/internal/selftests"
 	"github.com/drivebay/drivebay/drivemgr/internal/state"
+	"github.com/drivebay/drivebay/internal/host"
 )
 
 // Poller reads drives and assesses them.
@@ -16,4 +17,5 @@ type Poller struct {
 	Results    chan state.Reading
 	ListAgain  bool            // content read from a drive requires another listing of its uses
 	rereadDone []chan struct{} // of the calls of AwaitReread
+	unlisted   []host.LogLine  // about disks that are not listed yet, oldest first
 }

@@ -1,0 +1,53 @@
+package drivemgr
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr/internal/inventory"
+	"github.com/drivebay/drivebay/drivemgr/internal/state"
+	"github.com/drivebay/drivebay/internal/host"
+)
+
+// TestLineBeforeTheListing: an error that the kernel logs when it attaches a disk, or after the start of the daemon, comes before the disk
+// is listed. It counts once the disk is. One of long before, or about a port, is of another disk.
+func TestLineBeforeTheListing(t *testing.T) {
+	machine, err := host.Recorded("../testdata/lab-recording")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const medium = "critical medium error, dev sda, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"
+	now := machine.Now()
+	for name, c := range map[string]struct {
+		line    host.LogLine
+		sectors uint64
+		others  uint64
+	}{
+		"a sector":               {host.LogLine{At: now, Text: medium}, 1, 0},
+		"another error":          {host.LogLine{At: now, Text: "I/O error, dev sda, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"}, 0, 1},
+		"a sector, long before":  {host.LogLine{At: now.Add(-time.Hour), Text: medium}, 0, 0},
+		"the address of a drive": {host.LogLine{At: now, Text: "sd 0:0:0:0: rejecting I/O to dead device"}, 0, 0},
+	} {
+		m := New(machine, nil, state.Options{})
+		for range 1000 {
+			m.poll.AddLogLine(host.LogLine{At: now, Text: "critical medium error, dev sdzz, sector 0"})
+		}
+		m.poll.AddLogLine(c.line)
+		for range 2 { // a line counts once
+			m.tracking.ApplyListing(m.tracking.ListMachine(context.Background(), inventory.Options{}))
+		}
+		for _, tr := range m.state.Drives {
+			k := &drivebay.Kernel{}
+			tr.Kernlog.Count(k, now)
+			want := c
+			if tr.Drive.Name != "sda" {
+				want.sectors, want.others = 0, 0
+			}
+			if k.MediaErrors24h != want.sectors || k.OtherErrors24h != want.others {
+				t.Errorf("%s, %s: %d sectors, %d other errors", name, tr.Drive.Name, k.MediaErrors24h, k.OtherErrors24h)
+			}
+		}
+	}
+}
