@@ -47,6 +47,7 @@ func (e *Mounter) mountOf(id string, m host.Mount) bool {
 	if !ok {
 		return false
 	}
+	name = e.MountTable.UnderDRBD(name) // a replicated volume
 	dir := "sys/class/block/" + name
 	num, err := e.Machine.ReadFile(dir + "/dev")
 	if name == "" || err != nil {

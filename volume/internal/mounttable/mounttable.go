@@ -281,3 +281,15 @@ func (e *Reader) MapperName(dir string) (string, error) {
 	b, err := e.Machine.ReadFile(dir + "/dm/name")
 	return strings.TrimSpace(string(b)), err
 }
+
+// UnderDRBD returns the device under a DRBD device, and any other device itself. A DRBD device without a disk has nothing under it.
+func (e *Reader) UnderDRBD(name string) string {
+	if !strings.HasPrefix(name, "drbd") {
+		return name
+	}
+	below, err := e.Machine.ReadDir("sys/class/block/" + name + "/slaves")
+	if err != nil || len(below) != 1 {
+		return name
+	}
+	return below[0]
+}
