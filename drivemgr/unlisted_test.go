@@ -28,6 +28,7 @@ func TestLineBeforeTheListing(t *testing.T) {
 		"a sector":               {host.LogLine{At: now, Text: medium}, 1, 0},
 		"another error":          {host.LogLine{At: now, Text: "I/O error, dev sda, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"}, 0, 1},
 		"a sector, long before":  {host.LogLine{At: now.Add(-time.Hour), Text: medium}, 0, 0},
+		"a device above a disk":  {host.LogLine{At: now, Text: "EXT4-fs error (device dm-3): ext4_lookup:1855: inode #2: comm ls: deleted inode referenced: 12"}, 0, 0},
 		"the address of a drive": {host.LogLine{At: now, Text: "sd 0:0:0:0: rejecting I/O to dead device"}, 0, 0},
 	} {
 		m := New(machine, nil, state.Options{})

@@ -19,10 +19,11 @@ func (m *Poller) AddLogLine(l host.LogLine) {
 	if !ok {
 		return
 	}
-	listed := false
+	known := false // also of a drive that was pulled: requests to it fail later than that
 	for _, t := range m.State.Drives {
-		if t.Present && NamesDrive(dev, &t.Drive) && !namesAnother(l.Text, &t.Drive) {
-			listed = true
+		is := NamesDrive(dev, &t.Drive)
+		known = known || is
+		if t.Present && is && !namesAnother(l.Text, &t.Drive) {
 			placed, wrote := kernellog.PlaceIn(l.Text, dev, &t.Drive)
 			t.Kernlog.Add(kind, kernellog.Error{At: l.At, Sector: sector, Placed: placed, Wrote: wrote, Left: kind == kernellog.Offline || l.At.Before(t.PresentSince)}, l)
 			if now := m.State.Machine.Now(); !t.NextProof.After(now) {
@@ -31,7 +32,7 @@ func (m *Poller) AddLogLine(l host.LogLine) {
 			t.FSErrorLogged = t.FSErrorLogged || kind == kernellog.Filesystem
 		}
 	}
-	if !listed && !shared.MatchString(dev) {
+	if !known && wholeDisk.MatchString(dev) {
 		m.unlisted = append(m.unlisted[max(0, len(m.unlisted)+1-mostUnlisted):], l)
 	}
 }
@@ -43,9 +44,9 @@ const (
 	mostUnlisted = 256
 )
 
-// shared matches the names of places that several disks can have one after the other: ports, addresses and controllers. The kernel gives
-// the name of a block device to no other disk while the first one is open.
-var shared = regexp.MustCompile(`:|^(ata|nvme)\d+$`)
+// wholeDisk matches the name of a disk. Several disks can have a port, an address, a controller or a device above them one after the other;
+// the kernel gives the name of a disk to no other one while the first one is open.
+var wholeDisk = regexp.MustCompile(`^([shv]d[a-z]+|nvme\d+n\d+|mmcblk\d+|pmem\d+)$`)
 
 // AddUnlisted adds the lines about disks that were not listed when the lines came.
 func (m *Poller) AddUnlisted() {
