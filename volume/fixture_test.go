@@ -122,6 +122,13 @@ func (s *stand) begin() {
 	}
 }
 
+// nextBoot boots the machine. Its disks are others for the kernel, and are listed again as by a daemon that starts.
+func (s *stand) nextBoot() {
+	s.Helper()
+	s.sim.NextBoot()
+	s.must(s.mgr.Refresh(s.Context()))
+}
+
 func (s *stand) make(name string, r drivebay.VolumeRequest) drivebay.Volume {
 	s.Helper()
 	r.Name = name

@@ -155,7 +155,7 @@ func TestReplicationAlone(t *testing.T) {
 				s.stop()
 				s.stop = nil
 				s.sim.PowerCut()
-				s.sim.NextBoot()
+				s.nextBoot()
 				s.start()
 				if x := s.view(v); x.State.Role != drbd.RolePrimary || x.State.Connection != drbd.StandAlone {
 					s.Errorf("after a power cut: %+v", x.Status)
@@ -308,7 +308,7 @@ func TestReplicationRefusedByPeer(t *testing.T) {
 		b.must(b.e.PromoteVolume(ctx, byForce(replicationOf(w))))
 		b.makeFile(w, "kept")
 		network(true)
-		a.sim.NextBoot()
+		a.nextBoot()
 		a.start()
 		a.must(a.e.PromoteVolume(ctx, replicationOf(v)))
 		time.Sleep(time.Minute)
@@ -479,7 +479,7 @@ func TestReplicationEnded(t *testing.T) {
 			b.stop()
 			b.stop = nil
 			b.sim.PowerCut()
-			b.sim.NextBoot()
+			b.nextBoot()
 			b.start()
 			time.Sleep(time.Minute)
 			if c := b.conditions(w.ID); len(c) != 1 || c[0].Reason != "ReplicaIncomplete" {
@@ -527,7 +527,7 @@ func TestReplicationKilled(t *testing.T) {
 						s.stop()
 						s.stop = nil
 						s.sim.PowerCut()
-						s.sim.NextBoot()
+						s.nextBoot()
 					}
 					s.start()
 					s.must(call(), call())
@@ -615,7 +615,7 @@ func TestReplicationGrowthCutShort(t *testing.T) {
 				s.stop()
 				s.stop = nil
 				s.sim.PowerCut()
-				s.sim.NextBoot()
+				s.nextBoot()
 				if !attachFirst {
 					s.opt.DRBD = nil // the daemon does not attach it by itself
 				}
@@ -698,7 +698,7 @@ func TestReplicatedWithoutRecord(t *testing.T) {
 			s.stop()
 			s.stop = nil
 			s.sim.PowerCut()
-			s.sim.NextBoot()
+			s.nextBoot()
 			rec := s.record(v)
 			rec.Volume.Replication = nil
 			s.must(s.st.PutVolume(rec))

@@ -222,7 +222,7 @@ func TestReplicationCopyKilled(t *testing.T) {
 				b.stop = nil
 				if n%2 == 0 {
 					b.sim.PowerCut()
-					b.sim.NextBoot()
+					b.nextBoot()
 				}
 			}
 			steps := k.steps()
@@ -310,7 +310,7 @@ func TestReplicationReturns(t *testing.T) {
 					b.makeFile(v, "alone-b")
 				}
 				network(!c.cut)
-				a.sim.NextBoot()
+				a.nextBoot()
 				a.start()
 				time.Sleep(2 * time.Minute)
 				network(true)
@@ -396,7 +396,7 @@ func TestReplicationBehind(t *testing.T) {
 			a.stop = nil
 			a.sim.PowerCut()
 			network(false)
-			a.sim.NextBoot()
+			a.nextBoot()
 			a.must(a.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return"}))
 			a.start()
 			time.Sleep(2 * time.Minute)
@@ -566,7 +566,7 @@ func TestReplicationForgottenWithoutDRBD(t *testing.T) {
 			b.stop()
 			b.stop = nil
 			b.sim.PowerCut()
-			b.sim.NextBoot()
+			b.nextBoot()
 			b.opt.DRBD = func() (drbd.Kernel, error) { return nil, fmt.Errorf("drbd: %w", why) }
 			b.inject(v.Location.Drives[0], "vanish")
 			b.start()

@@ -20,7 +20,7 @@ func (s *stand) dropRecord(v drivebay.Volume, staysUp bool) {
 	s.stop = nil
 	if !staysUp {
 		s.sim.PowerCut()
-		s.sim.NextBoot()
+		s.nextBoot()
 	}
 	s.must(s.st.DeleteVolume(v.ID))
 	s.start()
@@ -166,7 +166,7 @@ func (s *stand) olderRecord(rec drivebay.VolumeRecord) {
 	s.stop()
 	s.stop = nil
 	s.sim.PowerCut()
-	s.sim.NextBoot()
+	s.nextBoot()
 	s.must(s.st.PutVolume(rec))
 	s.start()
 }
@@ -247,7 +247,7 @@ func TestReplicatedLostTarget(t *testing.T) {
 					a.stop()
 					a.stop = nil
 					a.sim.PowerCut()
-					a.sim.NextBoot()
+					a.nextBoot()
 				}
 				harm(a, v)
 				if a.stop == nil {
@@ -292,7 +292,7 @@ func TestReplicatedLostWithoutFilesystem(t *testing.T) {
 		s.stop()
 		s.stop = nil
 		s.sim.PowerCut()
-		s.sim.NextBoot()
+		s.nextBoot()
 		s.write(v, make([]byte, 1<<20), 0)
 		s.start()
 		s.dropRecord(v, false)

@@ -131,7 +131,7 @@ func TestReplicatedWithoutRecordIncomplete(t *testing.T) {
 				s.stop()
 				s.stop = nil
 				s.sim.PowerCut()
-				s.sim.NextBoot()
+				s.nextBoot()
 				rec := s.record(v)
 				rec.Volume.Size += rec.Volume.Replication.Room
 				rec.Volume.Replication = nil
