@@ -118,8 +118,8 @@ func (s *nodes) replicate() bool {
 	return false
 }
 
-// silent returns why a node may have a volume without an object, "" if none may: it is down, or has not reported since
-// the object was deleted. A node that reports has shown its volumes again by then.
+// silent returns why a node may have a volume without an object, "" if none may: it is down, has not shown its volumes since it
+// started, or has not reported since the object was deleted. A node that reports has shown its volumes again by then.
 func (s *nodes) silent(since time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,6 +127,9 @@ func (s *nodes) silent(since time.Time) string {
 		n := s.byName[name]
 		if why := n.down(name, s.now()); why != "" {
 			return why
+		}
+		if n.report.Starting {
+			return notShown(name)
 		}
 		if !since.IsZero() && n.seen.Before(since.Add(showTime)) {
 			return silentSince(name)
@@ -140,10 +143,18 @@ func (s *nodes) silent(since time.Time) string {
 func (s *nodes) silentOn(name string, since time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := s.byName[name]; n != nil && n.seen.Before(since.Add(showTime)) {
+	switch n := s.byName[name]; {
+	case n == nil:
+	case n.seen.Before(since.Add(showTime)):
 		return silentSince(name)
+	case n.report.Starting:
+		return notShown(name)
 	}
 	return ""
+}
+
+func notShown(name string) string {
+	return fmt.Sprintf("node %s has not shown all of its volumes yet", name)
 }
 
 func silentSince(name string) string {
@@ -204,7 +215,7 @@ func (s *nodes) unread() (why []string) {
 	}
 	for name, n := range s.byName {
 		if !n.report.Mirrored {
-			why = append(why, fmt.Sprintf("node %s has not shown all of its volumes yet", name))
+			why = append(why, notShown(name))
 		}
 	}
 	slices.Sort(why)

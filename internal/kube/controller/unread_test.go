@@ -114,7 +114,11 @@ func TestObjectDeletedNodeDown(t *testing.T) {
 	_ = c.objects.Delete(numbered(2, 6, "m")) // what was lost long ago is forgotten
 	_ = c.nodes.Update(lease("m", now.Add(showTime)))
 	expect("much later", codes.Unavailable, codes.Unavailable)
-	_ = c.nodes.Update(lease("n", now))
+	starting := lease("n", now)
+	starting.Annotations["drivebay.io/report"] = `{"mirrored":true,"starting":true}`
+	_ = c.nodes.Update(starting)
+	expect("the node reports before it has read its drives", codes.Unavailable, codes.Unavailable)
+	_ = c.nodes.Update(lease("n", now.Add(time.Second)))
 	expect("the node reports without it", codes.NotFound, codes.OK)
 	_ = c.objects.Update(numbered(3, 7, "n"))
 	c.nodes.now = func() time.Time { return time.Now().Add(keepLost) }
@@ -123,6 +127,25 @@ func TestObjectDeletedNodeDown(t *testing.T) {
 	_ = c.objects.Delete(numbered(3, 8, "n"))
 	_ = c.nodes.Delete(down)
 	expect("the node is gone for good", codes.NotFound, codes.OK)
+}
+
+// TestDeleteAtStart: no deletion of a volume without an object is acknowledged before every node has read its drives since it started:
+// a machine that was installed again under the name of another one has the Lease of that one.
+func TestDeleteAtStart(t *testing.T) {
+	c, call := leading(t)
+	now := time.Now()
+	n := lease("n", now)
+	_ = c.nodes.Replace([]any{n}, "")
+	for i, report := range []string{`{"mirrored":true,"starting":true}`, `{"mirrored":true}`} {
+		n.Annotations["drivebay.io/report"] = report
+		n.Spec.RenewTime = &metav1.MicroTime{Time: now.Add(time.Duration(i+1) * time.Second)}
+		_ = c.nodes.Update(n)
+		c.nodes.look()
+		want := []codes.Code{codes.Unavailable, codes.OK}[i]
+		if text, code := call("DeleteVolume", `{"volumeId":"`+drivebay.VolumeID("1")+`"}`); code != want {
+			t.Errorf("%s: %v, want %v: %s", report, code, want, text)
+		}
+	}
 }
 
 // TestMissingSnapshotIsNotReady: a snapshot that its node does not find is not ready to use, also if an older daemon has written its

@@ -26,6 +26,9 @@ const (
 type Report struct {
 	// Mirrored is true once all volumes of the node have objects: before, a volume without an object may exist.
 	Mirrored bool `json:"mirrored,omitempty"`
+	// Starting is true until that holds since the start of the daemon: its drives may have volumes whose objects were deleted while
+	// it was down, and a machine that was installed again under the name of another one has that one's Lease.
+	Starting bool `json:"starting,omitempty"`
 	// Old are the names of the objects that the API server does not take from the node: they show what was.
 	Old []string `json:"old,omitempty"`
 	// Whole is true if the room is that of all drives: before they are read, there may be more.

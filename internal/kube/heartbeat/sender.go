@@ -63,6 +63,7 @@ const (
 type Sender struct {
 	opt      Options
 	mirrored atomic.Bool
+	shown    atomic.Bool         // by this run: mirrored may be from an earlier one
 	oldOf    map[string][]string // by the kind of the objects; guarded by oldMu
 	oldMu    sync.Mutex
 	old      atomic.Pointer[[]string]
@@ -87,7 +88,8 @@ func New(opt Options) *Sender {
 // Mirrored sets whether all volumes of the node have objects. Once they had, it stays: an object that was
 // deleted since is written again.
 func (s *Sender) Mirrored(is bool) {
-	if is && !s.mirrored.Swap(true) {
+	if is && !s.shown.Swap(true) {
+		s.mirrored.Store(true)
 		s.changed()
 	}
 }
@@ -161,7 +163,7 @@ func (s *Sender) Run(ctx context.Context) error {
 // waits for after a start does not have to: that the report is of all drives, and that all volumes have objects.
 func (s *Sender) urgency(r, sent *Report, due bool) pace.Urgency {
 	switch {
-	case due, r.Whole && !s.whole, r.Mirrored && !sent.Mirrored:
+	case due, r.Whole && !s.whole, r.Mirrored && !sent.Mirrored, !r.Starting && sent.Starting:
 		return pace.Now
 	case !reflect.DeepEqual(r, sent):
 		return pace.Major
@@ -193,7 +195,7 @@ func (s *Sender) current(ctx context.Context) Report {
 		s.asked = now
 	}
 	r := s.last
-	if r.Mirrored = s.mirrored.Load(); s.old.Load() != nil {
+	if r.Mirrored, r.Starting = s.mirrored.Load(), !s.shown.Load(); s.old.Load() != nil {
 		r.Old = *s.old.Load()
 	}
 	return r
@@ -262,7 +264,7 @@ func (s *Sender) newest(ctx context.Context) (*coordinationv1.Lease, error) {
 	}
 	if err == nil {
 		if _, had, err := Read(l); err == nil && had.Mirrored {
-			s.Mirrored(true) // by an earlier run of the daemon
+			s.mirrored.Store(true) // by an earlier run of the daemon
 		}
 	}
 	return l, err

@@ -55,7 +55,7 @@ func TestReportIsAskedForOnce(t *testing.T) {
 			t.Helper()
 			v.asked = 0
 			r := s.current(t.Context())
-			if r.Mirrored = false; v.err == nil && !reflect.DeepEqual(r, first) {
+			if r.Mirrored, r.Starting = false, first.Starting; v.err == nil && !reflect.DeepEqual(r, first) {
 				t.Errorf("%s: %+v", what, r)
 			}
 			if want := map[bool]int{true: all}[again]; v.asked != want {
@@ -160,6 +160,7 @@ func (f *flapping) Capacity(context.Context, drivebay.Class) (drivebay.Capacity,
 type leaseAPI struct {
 	written []time.Time
 	reports []Report
+	last    []byte // the Lease
 }
 
 func (a *leaseAPI) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -179,6 +180,9 @@ func (a *leaseAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		if text, err = json.Marshal(l); err != nil {
 			return nil, err
 		}
+		a.last = text
+	} else if a.last != nil {
+		code, text = http.StatusOK, a.last
 	}
 	return &http.Response{StatusCode: code, Status: http.StatusText(code), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), Request: r}, nil
 }
@@ -217,6 +221,44 @@ func TestLeaseOfFlappingDrive(t *testing.T) {
 			t.Errorf("%d writes in %d min; %d renewals are due", n, minutes+1, renewals)
 		}
 	})
+}
+
+// TestReportOfNextRun: what the Lease has from an earlier run, maybe of another machine of that name, says nothing about the volumes
+// that this one has found so far.
+func TestReportOfNextRun(t *testing.T) {
+	api := &leaseAPI{}
+	leases, err := client.NewLeases(&rest.Config{Host: "http://api", Transport: api, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, "drivebay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := func(s *Sender) Report {
+		t.Helper()
+		r := s.current(t.Context())
+		if err := s.renew(t.Context(), &r); err != nil {
+			t.Fatal(err)
+		}
+		return api.reports[len(api.reports)-1]
+	}
+	opt := Options{Node: "n", Volumes: &rooms{}, Leases: leases}
+	first := New(opt)
+	first.Mirrored(true)
+	if r := written(first); !r.Mirrored || r.Starting {
+		t.Errorf("the first run has shown its volumes: %+v", r)
+	}
+	next := New(opt)
+	if r := written(next); !r.Mirrored || !r.Starting {
+		t.Errorf("the next run has not: %+v", r)
+	}
+	next.Mirrored(false)
+	was := next.current(t.Context())
+	next.Mirrored(true)
+	r := next.current(t.Context())
+	if len(next.wake) == 0 || next.urgency(&r, &was, false) != pace.Now {
+		t.Error("the controller waits for what is not written at once")
+	}
+	if r := written(next); !r.Mirrored || r.Starting {
+		t.Errorf("it has: %+v", r)
+	}
 }
 
 // TestReportOfOldObjects: the report names the objects that the API server does not take, or says that they are many.
