@@ -154,6 +154,9 @@ func (m *Manager) followStore() {
 
 func (m *Manager) allProblems() []string {
 	all := slices.Concat(m.problems, m.state.Listing.Problems)
+	if lost := m.poll.LogProblem(); lost != "" {
+		all = append(all, lost)
+	}
 	if err := m.state.Keeper.Failing(); err != nil {
 		all = append(all, "record store: write failed, changes are kept in memory only: "+err.Error())
 	}

@@ -2,6 +2,7 @@ package drivemgr
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,17 @@ func TestLineBeforeTheListing(t *testing.T) {
 			if k.MediaErrors24h != want.sectors || k.OtherErrors24h != want.others {
 				t.Errorf("%s, %s: %d sectors, %d other errors", name, tr.Drive.Name, k.MediaErrors24h, k.OtherErrors24h)
 			}
+		}
+	}
+}
+
+// TestLostLines: lines of the kernel log that were lost may have been errors of drives, which is reported as long as the lines would count.
+func TestLostLines(t *testing.T) {
+	for age, want := range map[time.Duration]bool{time.Minute: true, 25 * time.Hour: false} {
+		m, _ := oneTracked(t, "sda")
+		m.poll.AddLogLine(host.LogLine{At: m.state.Machine.Now().Add(-age), Text: "anything", Overflow: true})
+		if is := strings.Contains(strings.Join(m.allProblems(), "; "), "kernel log: lines were lost"); is != want {
+			t.Errorf("after %v: %q", age, m.allProblems())
 		}
 	}
 }

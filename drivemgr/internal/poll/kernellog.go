@@ -15,6 +15,9 @@ import (
 
 // AddLogLine adds a line of the kernel log to the drives that it concerns.
 func (m *Poller) AddLogLine(l host.LogLine) {
+	if l.Overflow {
+		m.logLost = policy.Later(m.logLost, l.At)
+	}
 	dev, kind, sector, ok := kernellog.Classify(l.Text)
 	if !ok {
 		return
@@ -47,6 +50,17 @@ const (
 // wholeDisk matches the name of a disk. Several disks can have a port, an address, a controller or a device above them one after the other;
 // the kernel gives the name of a disk to no other one while the first one is open.
 var wholeDisk = regexp.MustCompile(`^([shv]d[a-z]+|nvme\d+n\d+|mmcblk\d+|pmem\d+)$`)
+
+// logDay is how long the lines of the kernel log count.
+const logDay = 24 * time.Hour
+
+// LogProblem returns what is missing in the counts of the kernel log, "" if nothing is.
+func (m *Poller) LogProblem() string {
+	if m.logLost.IsZero() || m.State.Machine.Now().Sub(m.logLost) > logDay {
+		return ""
+	}
+	return "kernel log: lines were lost before " + m.logLost.UTC().Format(time.RFC3339) + ": drivebay may not know of I/O errors of that time"
+}
 
 // AddUnlisted adds the lines about disks that were not listed when the lines came.
 func (m *Poller) AddUnlisted() {

@@ -1,6 +1,8 @@
 package poll
 
 import (
+	"time"
+
 	"github.com/drivebay/drivebay/drivemgr/internal/claims"
 	"github.com/drivebay/drivebay/drivemgr/internal/selftests"
 	"github.com/drivebay/drivebay/drivemgr/internal/state"
@@ -18,4 +20,5 @@ type Poller struct {
 	ListAgain  bool            // content read from a drive requires another listing of its uses
 	rereadDone []chan struct{} // of the calls of AwaitReread
 	unlisted   []host.LogLine  // about disks that are not listed yet, oldest first
+	logLost    time.Time       // when lines of the kernel log were lost last
 }
