@@ -54,6 +54,48 @@ func TestLineBeforeTheListing(t *testing.T) {
 	}
 }
 
+// TestLineOfTheNextDisk: an error that the kernel logs of a disk which it attaches is not one of the drive that had its name, and
+// was pulled right before: no listing has shown that yet.
+func TestLineOfTheNextDisk(t *testing.T) {
+	for name, c := range map[string]struct {
+		attached     string
+		exchanged    bool
+		before, next int // sectors
+	}{
+		"exchanged":    {"sd 0:0:0:0: [sda] 4194304 512-byte logical blocks: (2.15 GB/2.00 GiB)", true, 1, 1},
+		"another disk": {"sd 0:0:0:0: [sdx] 4194304 512-byte logical blocks: (2.15 GB/2.00 GiB)", true, 2, 0},
+		"another size": {"sd 0:0:0:0: [sda] 4194304 512-byte logical blocks: (2.15 GB/2.00 GiB)", false, 2, 0},
+	} {
+		m, before := oneTracked(t, "sda")
+		id, now := before.Drive.ID, m.state.Machine.Now()
+		if c.exchanged { // the record of another drive has the name
+			before.Drive.ID, before.Drive.Serial, before.Drive.WWN = "another", "another", ""
+			before.Drive.Disks = []drivebay.DiskIdentity{{Seq: "1000"}}
+			delete(m.state.Drives, id)
+			m.state.Drives["another"] = before
+		}
+		line := func(text string) { m.poll.AddLogLine(host.LogLine{At: now, Text: text}) }
+		line("critical medium error, dev sda, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2")
+		line(c.attached)
+		line("critical medium error, dev sda, sector 16 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2")
+		for range 2 {
+			m.tracking.ApplyListing(m.tracking.ListMachine(context.Background(), inventory.Options{}))
+		}
+		sectors := func(tr *state.Tracked) int {
+			k := &drivebay.Kernel{}
+			tr.Kernlog.Count(k, now)
+			return int(k.MediaErrors24h)
+		}
+		next := 0
+		if c.exchanged {
+			next = sectors(m.state.Drives[id])
+		}
+		if is := sectors(before); is != c.before || next != c.next {
+			t.Errorf("%s: the drive that had the name has %d sectors, the next one %d", name, is, next)
+		}
+	}
+}
+
 // TestLostLines: lines of the kernel log that were lost may have been errors of drives, which is reported as long as the lines would count.
 func TestLostLines(t *testing.T) {
 	for age, want := range map[time.Duration]bool{time.Minute: true, 25 * time.Hour: false} {

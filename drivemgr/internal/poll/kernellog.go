@@ -1,6 +1,7 @@
 package poll
 
 import (
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -18,8 +19,13 @@ func (m *Poller) AddLogLine(l host.LogLine) {
 	if l.Overflow {
 		m.logLost = policy.Later(m.logLost, l.At)
 	}
+	m.noteAttached(l)
 	dev, kind, sector, ok := kernellog.Classify(l.Text)
 	if !ok {
+		return
+	}
+	if m.inDoubt(dev) {
+		m.held = append(m.held[max(0, len(m.held)+1-mostUnlisted):], l)
 		return
 	}
 	known := false // also of a drive that was pulled: requests to it fail later than that
@@ -51,6 +57,37 @@ const (
 // the kernel gives the name of a disk to no other one while the first one is open.
 var wholeDisk = regexp.MustCompile(`^([shv]d[a-z]+|nvme\d+n\d+|mmcblk\d+|pmem\d+)$`)
 
+// attached matches the line that a driver logs before the kernel reads the partition table of a new disk (drivers/scsi/sd.c,
+// sd_read_capacity; drivers/block/virtio_blk.c, virtblk_update_capacity). It comes also when a disk has another size.
+var attached = regexp.MustCompile(`\[(\w+)\] \d+ \d+-byte logical blocks`)
+
+// noteAttached notes that a name which a listed drive has is maybe another disk's from a line on: that drive was pulled, and the next
+// listing shows the other one.
+func (m *Poller) noteAttached(l host.LogLine) {
+	is := attached.FindStringSubmatch(l.Text)
+	if is == nil {
+		return
+	}
+	for _, t := range m.State.Drives {
+		if t.Present && NamesDrive(is[1], &t.Drive) {
+			if m.attachedAt == nil {
+				m.attachedAt = map[string]uint64{}
+			}
+			m.attachedAt[is[1]] = m.State.NextMoment()
+		}
+	}
+}
+
+// inDoubt reports whether a disk was attached under a name, or under that of the disk of a partition, since the last listing.
+func (m *Poller) inDoubt(dev string) bool {
+	for name := range m.attachedAt {
+		if part, ok := strings.CutPrefix(dev, name); ok && strings.Trim(part, "p0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // logDay is how long the lines of the kernel log count.
 const logDay = 24 * time.Hour
 
@@ -62,10 +99,14 @@ func (m *Poller) LogProblem() string {
 	return "kernel log: lines were lost before " + m.logLost.UTC().Format(time.RFC3339) + ": drivebay may not know of I/O errors of that time"
 }
 
-// AddUnlisted adds the lines about disks that were not listed when the lines came.
-func (m *Poller) AddUnlisted() {
-	lines, now := m.unlisted, m.State.Machine.Now()
-	m.unlisted = nil
+// AddUnlisted adds the lines about disks that were not listed when the lines came. began is the moment at which the listing began.
+func (m *Poller) AddUnlisted(began uint64) {
+	lines, held, now := m.unlisted, m.held, m.State.Machine.Now()
+	m.unlisted, m.held = nil, nil
+	maps.DeleteFunc(m.attachedAt, func(_ string, at uint64) bool { return at < began })
+	for _, l := range held {
+		m.AddLogLine(l)
+	}
 	for _, l := range lines {
 		if now.Sub(l.At) <= unlistedTime {
 			m.AddLogLine(l)

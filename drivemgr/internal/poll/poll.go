@@ -17,8 +17,10 @@ type Poller struct {
 
 	Slots      chan struct{} // bounds the readings under way
 	Results    chan state.Reading
-	ListAgain  bool            // content read from a drive requires another listing of its uses
-	rereadDone []chan struct{} // of the calls of AwaitReread
-	unlisted   []host.LogLine  // about disks that are not listed yet, oldest first
-	logLost    time.Time       // when lines of the kernel log were lost last
+	ListAgain  bool              // content read from a drive requires another listing of its uses
+	rereadDone []chan struct{}   // of the calls of AwaitReread
+	unlisted   []host.LogLine    // about disks that are not listed yet, oldest first
+	held       []host.LogLine    // about disks of attachedAt
+	attachedAt map[string]uint64 // moments at which disks were attached since the last listing, by a name that a listed drive has
+	logLost    time.Time         // when lines of the kernel log were lost last
 }

@@ -76,7 +76,7 @@ func (m *Tracker) ApplyListing(l inventory.Listing) {
 	}
 	m.Replacement.ResumeRemovals(now)
 	m.State.Listed = true
-	m.Poll.AddUnlisted()
+	m.Poll.AddUnlisted(l.Began)
 	m.fillBays()
 }
 
