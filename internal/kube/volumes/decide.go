@@ -219,8 +219,7 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 			o.Name, drivebay.ErrRefused, reasonAnotherInstance))
 	}
 	if v == nil && unwiped(o, s.Forget) {
-		s.Error = translate.ErrorOf(fmt.Errorf("volume %s: delete: %w: node %s does not find it, so it is not wiped: return its drive (%s); if that is gone for good, set spec.forget to its id",
-			o.Name, drivebay.ErrUnavailable, o.Spec.Node, strings.Join(s.Location.Drives, ", ")))
+		s.Error = translate.ErrorOf(notWiped(o, s.Location.Drives))
 	}
 	s.ObservedGeneration = o.Generation
 	switch {

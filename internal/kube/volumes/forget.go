@@ -1,6 +1,8 @@
 package volumes
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -24,4 +26,28 @@ func setForgotten(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, v *drivebay.Volu
 		r.did, e = s.Forget != r.drive, nil
 	}
 	r.set(o, s, e, now)
+}
+
+// notAway returns an error if the engine does not have the volume that an object shows, and a drive is away that had it: the records of
+// the node may have been lost since, with the machine, and its data are on the drive. spec.forget gives them up, and so does the removal of
+// the drive.
+func (n *Node) notAway(o *v1alpha1.Volume) error {
+	set := n.opt.Engine.Volumes()
+	if n.find(o.Name) != nil || !wasMade(o) || !wasThere(o) || n.volumes.memoryOf(o.Name).deleted || set.Drives == nil {
+		return nil
+	}
+	for _, id := range o.Status.Location.Drives {
+		d, ok := set.Drives.Get(id)
+		if id == o.Spec.Forget || ok && (d.Status != drivebay.StatusOffline || d.Usage == drivebay.UsageRemoved) {
+			continue
+		}
+		return notWiped(o, o.Status.Location.Drives)
+	}
+	return nil
+}
+
+// notWiped is the answer to the deletion of a volume that its node does not find.
+func notWiped(o *v1alpha1.Volume, drives []string) error {
+	return fmt.Errorf("volume %s: delete: %w: node %s does not find it, so it is not wiped: return its drive (%s); if that is gone for good, set spec.forget to its id",
+		o.Name, drivebay.ErrUnavailable, o.Spec.Node, strings.Join(drives, ", "))
 }

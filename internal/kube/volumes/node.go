@@ -268,7 +268,9 @@ func (n *Node) runVolume(ctx context.Context, o *v1alpha1.Volume, do call) (out 
 	case callCreate:
 		out.err = n.create(ctx, o)
 	case callDelete:
-		out.err = n.opt.Engine.DeleteVolume(ctx, o.Name)
+		if out.err = n.notAway(o); out.err == nil {
+			out.err = n.opt.Engine.DeleteVolume(ctx, o.Name)
+		}
 	case callHeal:
 		out.healed, out.err = n.opt.Engine.Heal(ctx, drivebay.HealRequest{Volume: o.Name})
 	case callMoveFirst:

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -64,5 +65,39 @@ func TestMissingSnapshotIsNotDeleted(t *testing.T) {
 	o.Status = v1alpha1.SnapshotStatus{}
 	if got := requestedSnapshot(o, nil); got != callDelete {
 		t.Errorf("a new object: call %d", got)
+	}
+}
+
+// TestDeletedWhileReinstalled: the deletion of a volume was requested while its node was down, and the node lost its records then. While a
+// drive of the volume is away, no node says that it is wiped.
+func TestDeletedWhileReinstalled(t *testing.T) {
+	drive := func(status drivebay.Status, usage drivebay.Usage) []drivebay.Drive {
+		return []drivebay.Drive{{ID: "d", Status: status, Usage: usage}}
+	}
+	for name, c := range map[string]struct {
+		drives  []drivebay.Drive
+		forget  string
+		deleted bool // the engine had it in removal, and then no more
+		calls   int
+	}{
+		"the drive is not known":       {nil, "", false, 0},
+		"it is away":                   {drive(drivebay.StatusOffline, drivebay.UsageInUse), "", false, 0},
+		"it was taken out":             {drive(drivebay.StatusOffline, drivebay.UsageRemoved), "", false, 1},
+		"it is there without a volume": {drive(drivebay.StatusOnline, drivebay.UsageInUse), "", false, 1},
+		"it is given up":               {nil, "d", false, 1},
+		"another drive is given up":    {nil, "e", false, 0},
+		"it was deleted":               {nil, "", true, 1},
+	} {
+		o := released(object(1, v1alpha1.VolumeMade, ""))
+		o.Name, o.Status.Location.Drives, o.Spec.Forget = drivebay.VolumeID("a"), []string{"d"}, c.forget
+		o.Generation++
+		e := &counting{set: drivebay.VolumeSet{Seq: 1, Drives: &drivebay.Snapshot{Drives: c.drives}}}
+		n := New(Options{Name: "n", Engine: e, Log: slog.New(slog.DiscardHandler)})
+		n.volumes.remember(o.Name, func(m *memory[*v1alpha1.Volume]) { m.deleted = c.deleted })
+		out := n.runVolume(t.Context(), o, callDelete)
+		s := answer(o, nil, out, time.Unix(1000, 0))
+		if done := s.Phase == v1alpha1.VolumeReleased; e.calls != c.calls || done != (c.calls == 1) || (s.Error == nil) != done || !done && s.Error.Code != "Unavailable" {
+			t.Errorf("%s: %d calls, %s, %+v", name, e.calls, s.Phase, s.Error)
+		}
 	}
 }
