@@ -253,6 +253,11 @@ func (n *Node) mirrored() bool {
 			return false
 		}
 	}
+	for i := range set.Found { // those on drives that are not claimed, also after the claims were lost
+		if !n.volumes.isShown(set.Found[i].ID) {
+			return false
+		}
+	}
 	for i := range set.Snapshots {
 		if !n.snapshots.isShown(set.Snapshots[i].ID) {
 			return false

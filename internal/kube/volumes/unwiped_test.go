@@ -7,6 +7,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/api/v1alpha1"
+	"github.com/drivebay/drivebay/internal/kube/client"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -99,5 +100,24 @@ func TestDeletedWhileReinstalled(t *testing.T) {
 		if done := s.Phase == v1alpha1.VolumeReleased; e.calls != c.calls || done != (c.calls == 1) || (s.Error == nil) != done || !done && s.Error.Code != "Unavailable" {
 			t.Errorf("%s: %d calls, %s, %+v", name, e.calls, s.Phase, s.Error)
 		}
+	}
+}
+
+// TestFoundIsShownFirst: a node has shown all that it has once the volumes on drives without a claim have objects as well: those of a node
+// that has lost its records are among them. Until then no deletion of a volume without an object is acknowledged.
+func TestFoundIsShownFirst(t *testing.T) {
+	id := drivebay.VolumeID("a")
+	e := &counting{set: drivebay.VolumeSet{Seq: 1, Found: []drivebay.FoundVolume{{ID: id, Size: gib, Drives: []string{"d"}}}}}
+	n := New(Options{Name: "n", Engine: e, Log: slog.New(slog.DiscardHandler)})
+	volumes, snapshots := client.NewCache[v1alpha1.Volume](func(string) {}), client.NewCache[v1alpha1.Snapshot](func(string) {})
+	n.volumes.objects, n.snapshots.objects = volumes, snapshots
+	_ = volumes.Replace(nil, "1")
+	_ = snapshots.Replace(nil, "1")
+	if n.mirrored() {
+		t.Error("a volume that was found has no object, and all are shown")
+	}
+	volumes.Put(&v1alpha1.Volume{ObjectMeta: metav1.ObjectMeta{Name: id, ResourceVersion: "2"}})
+	if !n.mirrored() {
+		t.Error("it has an object, and is not shown")
 	}
 }
