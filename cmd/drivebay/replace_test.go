@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/overview"
 	"github.com/drivebay/drivebay/internal/api"
 )
 
@@ -297,6 +298,22 @@ func TestNewsOfANewDrive(t *testing.T) {
 		}
 		if got := out.String()[before:]; got != step.want {
 			t.Errorf("at %v: told %q, want %q", step.s.At.Sub(at), got, step.want)
+		}
+	}
+}
+
+// TestRemovedAndInUse: a drive that was removed, is back and is in use is not safe to pull, with bays and without.
+func TestRemovedAndInUse(t *testing.T) {
+	for _, bay := range []string{"", "1"} {
+		for _, u := range []drivebay.Use{{Kind: "mount", Device: "sdb1", What: "/mnt"}, {Kind: "md", Device: "md0"}, {Kind: "lvm", Device: "dm-0", Ours: true}, {Kind: "partition", Device: "sdb1", Ours: true}} {
+			d := &drivebay.Drive{ID: "d", Usage: drivebay.UsageRemoved, Status: drivebay.StatusOnline, Slot: drivebay.Slot{Bay: bay}, Uses: []drivebay.Use{u}}
+			idle := u.Kind == "partition"
+			if st := stepOf(&drivebay.Snapshot{}, d); strings.Contains(st.text, "SAFE TO PULL") != idle || strings.Contains(st.text, u.Device) == idle || st.done && !idle {
+				t.Errorf("bay %q, %+v: %+v", bay, u, st)
+			}
+			if is := overview.OfDrive(d); strings.Contains(is.Waits, u.Device) == idle {
+				t.Errorf("bay %q, %+v: %+v", bay, u, is)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/cmd/drivebay/internal/named"
+	"github.com/drivebay/drivebay/cmd/drivebay/internal/overview"
 )
 
 // step is the state of a replacement: what to print, and what comes next.
@@ -44,8 +45,7 @@ func stepOf(s *drivebay.Snapshot, d *drivebay.Drive) step {
 	return step{failed: "the daemon does not know the usage of the drive yet"}
 }
 
-// removedStep returns the step of a drive that was removed: the operator pulls it, then
-// its successor takes its place.
+// removedStep returns the step of a drive that was removed: the operator pulls it, then its successor takes its place.
 func removedStep(s *drivebay.Snapshot, d *drivebay.Drive) step {
 	o := s.Successor(d)
 	pull := "SAFE TO PULL: " + s.Where(d) + "; " + s.Light(d)
@@ -56,6 +56,8 @@ func removedStep(s *drivebay.Snapshot, d *drivebay.Drive) step {
 		return step{text: fmt.Sprintf("drive %s (%s) is in the bay and is not accepted as the successor: %s", o.ID, o.Name, o.Succeeds.Against)}
 	case o != nil:
 		return step{text: fmt.Sprintf("drive %s (%s) is in the bay and is being checked", o.ID, o.Name)}
+	case overview.Holder(d) != "":
+		return step{text: "the drive was removed, is back in the machine and in use (" + overview.Holder(d) + "): end that before you pull it: " + s.Where(d)}
 	case d.Slot.Bay == "":
 		return step{text: pull + "; the machine reports no bays, so no drive can be recognized as the successor: claim the new drive with `drivebay claim DRIVE`", done: true}
 	case d.Status == drivebay.StatusOnline:

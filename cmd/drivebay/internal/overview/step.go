@@ -5,6 +5,7 @@ package overview
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 )
@@ -28,6 +29,9 @@ func OfDrive(d *drivebay.Drive) Step {
 	case drivebay.UsageRemoving:
 		return Step{"the kernel removes the drive", cmp.Or(cause, "the kernel"), fmt.Sprintf("`drivebay replace %s` shows the progress; `drivebay cancel %s` keeps the drive", id, id)}
 	case drivebay.UsageRemoved:
+		if Holder(d) != "" {
+			return Step{"the drive was removed and is back: nothing is written to it", "the end of its use: " + Holder(d), fmt.Sprintf("then pull it, or `drivebay accept %s` uses it again", id)}
+		}
 		if d.Status == drivebay.StatusOnline {
 			return Step{"the drive was removed and is back: nothing is written to it", "an operator", fmt.Sprintf("pull it, or `drivebay accept %s` uses it again", id)}
 		}
@@ -91,4 +95,15 @@ func OfVolume(v *drivebay.VolumeView) Step {
 		n.Next = fmt.Sprintf("`drivebay heal %s --dry-run` shows what can be repaired", v.ID)
 	}
 	return n
+}
+
+// Holder returns what uses a drive that has to be pulled, "" if nothing does: a partition that drivebay made and that nothing uses is
+// what is left of a volume.
+func Holder(d *drivebay.Drive) string {
+	for _, u := range d.Uses {
+		if d.Status == drivebay.StatusOnline && !(u.Ours && u.Kind == "partition") {
+			return strings.TrimSpace(u.Kind + " " + u.Device + " " + u.What)
+		}
+	}
+	return ""
 }

@@ -92,6 +92,9 @@ func TestReplacement(t *testing.T) {
 		{"failed", func(d *drivebay.Drive) { d.Usage, d.Leaving = drivebay.UsageFailed, leaving }, nil, "fnnnn", "volume v moves", "retry cancel locate"},
 		{"removed", func(d *drivebay.Drive) { d.Usage, d.Status = drivebay.UsageRemoved, drivebay.StatusOffline }, nil, "dddnn", "SAFE TO PULL: bay Slot 9", "locate"},
 		{"removed, and back", func(d *drivebay.Drive) { d.Usage = drivebay.UsageRemoved }, nil, "dddnn", "nothing is written to it", "accept locate"},
+		{"removed, back and mounted", func(d *drivebay.Drive) {
+			d.Usage, d.Uses = drivebay.UsageRemoved, []drivebay.Use{{Kind: "mount", Device: "sdb1", What: "/mnt"}}
+		}, nil, "dddnn", "in use (mount sdb1 /mnt)", "accept locate"},
 		{"a new drive", func(d *drivebay.Drive) { d.Usage, d.Status = drivebay.UsageRemoved, drivebay.StatusOffline }, []drivebay.Drive{next}, "ddddn", "is being checked", "locate"},
 		{"a wrong drive", func(d *drivebay.Drive) { d.Usage, d.Status = drivebay.UsageRemoved, drivebay.StatusOffline }, []drivebay.Drive{refused}, "ddddn", "too small", "locate"},
 		{"replaced", func(d *drivebay.Drive) { d.Usage, d.Status = drivebay.UsageRemoved, drivebay.StatusOffline }, []drivebay.Drive{taken}, "ddddd", "is the successor", "locate"},

@@ -86,6 +86,8 @@ func removed(s *drivebay.Snapshot, d *drivebay.Drive) (int, string) {
 		return inUse, "Drive " + o.Name + " is not accepted as the successor: " + o.Succeeds.Against
 	case o != nil:
 		return inUse, "Drive " + o.Name + " is in the bay and is being checked."
+	case overview.Holder(d) != "":
+		return pull, "The drive is back in the machine and in use (" + overview.Holder(d) + "): end that before you pull it: " + s.Where(d)
 	case d.Slot.Bay == "":
 		return pull, "SAFE TO PULL: " + s.Where(d) + ". The machine reports no bays, so no drive can be recognized as the successor: claim the new drive with `drivebay claim DRIVE`."
 	case d.Status == drivebay.StatusOnline:
