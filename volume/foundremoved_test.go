@@ -79,6 +79,26 @@ func TestFoundHalfRemoved(t *testing.T) {
 	})
 }
 
+// TestFoundHalfRemovedEarlier: an earlier version has adopted what is left of a removal, and recorded it like a creation of its own.
+func TestFoundHalfRemovedEarlier(t *testing.T) {
+	t.Parallel()
+	all := requests()
+	some := map[string]drivebay.VolumeRequest{}
+	for _, name := range []string{"ext4 on a partition", "xfs on linear", "a thin volume", "a mirror"} {
+		some[name] = all[name]
+	}
+	halfRemoved(t, some, func(s *stand, v drivebay.Volume, r drivebay.VolumeRequest, _ drivebay.VolumeRecord) {
+		if _, there := s.e.Volumes().Get(v.ID); !there {
+			return
+		}
+		found := s.record(v)
+		found.Work.Made, found.Volume.CSIStatus, found.Volume.Failure = nil, drivebay.CSICreating, nil
+		found.Volume.Mode, found.Volume.FSType, found.Volume.FSUUID = v.Mode, v.FSType, v.FSUUID // as it had recorded them for a request
+		s.startWith(found)
+		s.isNew(s.make(v.Name, r))
+	})
+}
+
 // TestFoundHalfRemovedUnseen: what is left of a removal is not deleted while LVM does not see it.
 func TestFoundHalfRemovedUnseen(t *testing.T) {
 	t.Parallel()

@@ -103,6 +103,7 @@ func (e *Engine) recall(st Store) error {
 	}
 	for id, r := range volumes {
 		r.Volume.Location = instances.Completed(r.Volume.Location, r.Volume.Created)
+		r.Work = partitions.Recalled(&r)
 		e.ledger.Records[id] = &r
 	}
 	snapshots, err := st.VolumeSnapshots()

@@ -49,6 +49,18 @@ func IsFoundHalf(r *drivebay.VolumeRecord) bool {
 	return r.Work != nil && (slices.Contains(r.Work.Made, FoundHalf) || r.Work.Op == drivebay.WorkCreate && r.Volume.Mode == drivebay.ModeUnknown)
 }
 
+// Recalled returns the work of a record as it was stored. An earlier version recorded the work on a volume that it had found half made or half
+// removed like a creation of its own, but for its time: a creation begins when its volume is recorded.
+func Recalled(r *drivebay.VolumeRecord) *drivebay.Work {
+	w := r.Work
+	if w == nil || w.Op != drivebay.WorkCreate || w.Since.IsZero() || w.Since.Equal(r.Volume.Created) || IsFoundHalf(r) {
+		return w
+	}
+	found := *w
+	found.Made = append(slices.Clone(w.Made), FoundHalf)
+	return &found
+}
+
 // WipeStep marks the work of a removal when the data is wiped: what is removed may be absent from then on.
 const WipeStep = "wipe"
 
