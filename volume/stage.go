@@ -27,6 +27,9 @@ func (e nodeCalls) StageVolume(ctx context.Context, r drivebay.StageRequest) err
 		if err := mounts.CanUse(&v, r.Block, r.FSType, r.Options); err != nil {
 			return err
 		}
+		if err := e.instances.NotRemoved(ctx, v.ID); err != nil {
+			return err
+		}
 		if err := e.drbd.MayUse(ctx, &v); err != nil {
 			return err
 		}

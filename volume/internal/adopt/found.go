@@ -69,6 +69,9 @@ func (e *Adopter) unrecorded(ctx context.Context, found []drivebay.ForgottenVolu
 	var ends []func()
 	var errs []error
 	for _, f := range found {
+		if f.ID != "" {
+			errs = append(errs, e.removedSince(ctx, f.ID))
+		}
 		if f.ID == "" || e.recordNames(f) || mine[f.ID] || e.replaced(f) {
 			continue
 		}
@@ -107,6 +110,21 @@ func (e *Adopter) unrecorded(ctx context.Context, found []drivebay.ForgottenVolu
 			end()
 		}
 	}, errors.Join(errs...)
+}
+
+// removedSince corrects a record that is older than the removal of its volume, unless another call holds the volume: that call, or the next
+// listing, does it.
+func (e *Adopter) removedSince(ctx context.Context, id string) error {
+	r, err := e.Ledger.Record(id)
+	if err != nil || !e.Instances.SeemsRemoved(&r) {
+		return nil
+	}
+	end, err := e.Ledger.Begin(id)
+	if err != nil {
+		return nil
+	}
+	defer end()
+	return e.Instances.RemovedSince(ctx, id)
 }
 
 // recordNames reports whether a record names a volume as the drives have it, or that volume is
@@ -339,7 +357,7 @@ func Suffix(why string) string {
 
 // parametersFrom decodes AttributesOf; nil means that the partition has none.
 func parametersFrom(attributes uint16, v *drivebay.Volume) map[string]string {
-	attributes &^= partitions.AttributeReplicated
+	attributes &^= partitions.AttributeReplicated | partitions.AttributeRemoving
 	wipe, class := attributes&3, attributes>>2
 	if wipe == 0 || int(class) >= len(partitions.AttributeClasses) {
 		return nil

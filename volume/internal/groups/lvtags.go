@@ -63,6 +63,12 @@ func StateTag() string {
 	return t
 }
 
+// RemovingTag returns the tag that a volume has beside StateTag when its removal has begun: it was finished before, and can have data.
+func RemovingTag() string {
+	t, _ := lvm.EncodeTag("removing", "yes") // both are constants that fit
+	return t
+}
+
 // TagsOf decodes the tags of a logical volume.
 func TagsOf(lv *lvm.LV) map[string]string {
 	out := map[string]string{}

@@ -85,7 +85,7 @@ func (e *Finder) InstancesOf(id string) []OnDrive {
 		d := &s.Drives[i]
 		for _, p := range e.Partitions.Index.Parts[d.ID] {
 			if p.Title == ledger.PartitionName(id) && !LeftBehind(d, p) {
-				out = append(out, OnDrive{drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.GUID)}, d.ID, p.Kind == ledger.TypeMaking, p.Device})
+				out = append(out, OnDrive{drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.GUID)}, d.ID, e.Partitions.TypeOf(d.ID, p) == ledger.TypeMaking, p.Device})
 			}
 		}
 	}

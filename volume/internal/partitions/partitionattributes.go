@@ -22,6 +22,10 @@ const (
 	KeyReplicated       = "replicated"
 )
 
+// AttributeRemoving is the attribute of an unfinished partition whose removal has begun: it was finished before, and can have data. A logical
+// volume has a tag.
+const AttributeRemoving = 1 << 14
+
 // Marked reports whether the piece of a volume is marked as replicated, as last listed.
 func (e *Catalog) Marked(v *drivebay.Volume) bool {
 	e.Ledger.Mu.Lock()

@@ -56,6 +56,18 @@ func (e *Catalog) KeepTable(drive string, parts []gpt.Partition) {
 	e.Tables[drive] = slices.Clone(parts)
 }
 
+// TypeOf returns the type of a partition in the table as it was last read or written: a listing in which udev has named all partitions does not
+// know it. Ledger.Mu is held.
+func (e *Catalog) TypeOf(drive string, p Part) string {
+	i := slices.IndexFunc(e.Tables[drive], func(k gpt.Partition) bool {
+		return k.Number == p.Number && k.Start == p.Start && strings.EqualFold(k.GUID, p.GUID)
+	})
+	if i < 0 {
+		return p.Kind
+	}
+	return e.Tables[drive][i].Type
+}
+
 // title fills in the names that the kernel does not know, from the table as it was last read.
 // If one is missing there, it reads the table now.
 func (e *Catalog) title(ctx context.Context, d *drivebay.Drive, list []Part) error {

@@ -35,6 +35,13 @@ func (e *Provisioner) SourceThere(r drivebay.VolumeRequest) error {
 // Recreate answers a repeated request for an existing volume, or completes what the first
 // request did not.
 func (e *Provisioner) Recreate(ctx context.Context, have drivebay.VolumeRecord, r drivebay.VolumeRequest) error {
+	if err := e.Instances.RemovedSince(ctx, have.Volume.ID); err != nil {
+		return err
+	}
+	have, err := e.Ledger.Record(have.Volume.ID)
+	if err != nil {
+		return err
+	}
 	v := &have.Volume
 	if was, is := e.Instances.WasForgotten(v.ID, v.Location); is {
 		return e.createAnew(ctx, have, was, r)
@@ -61,7 +68,7 @@ func (e *Provisioner) Recreate(ctx context.Context, have drivebay.VolumeRecord, 
 	if v.Name != "" && !half {
 		return nil
 	}
-	_, err := e.Ledger.Change(v.ID, func(rec *drivebay.VolumeRecord) (err error) {
+	_, err = e.Ledger.Change(v.ID, func(rec *drivebay.VolumeRecord) (err error) {
 		rec.Volume.Name, rec.Volume.Parameters = r.Name, r.Class.Parameters()
 		if half && rec.Volume.CSIStatus == drivebay.CSIFailed {
 			rec.Volume.Mode, rec.Volume.FSType = r.Mode(), r.Filesystem()
@@ -228,6 +235,9 @@ func (e *Provisioner) anywhere(v *drivebay.Volume, work *drivebay.Work, r driveb
 // make completes a volume whose creation has begun. An encrypted one waits for a caller with
 // its key.
 func (e *Provisioner) make(ctx context.Context, id string, secrets drivebay.Secrets) error {
+	if err := e.Instances.RemovedSince(ctx, id); err != nil {
+		return err
+	}
 	rec, err := e.Ledger.Record(id)
 	if err != nil {
 		return err

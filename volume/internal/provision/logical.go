@@ -157,7 +157,7 @@ func (e logicalVolume) remove() ([]steps.Step, error) {
 		}
 		return false, e.Inventory.Absent(r, v.ID, l, rec.Work)
 	}
-	mark, err := lvm.TagVolume(l.VG, l.LV, []string{groups.StateTag()}, nil)
+	mark, err := lvm.TagVolume(l.VG, l.LV, []string{groups.StateTag(), groups.RemovingTag()}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (e partition) remove() ([]steps.Step, error) {
 	n := write.OfVolume(&e.rec)
 	there := e.Write.InTable(n, func(*gpt.Table) (bool, error) { return true, nil })
 	shown := e.Write.AddKernelPartition(n) // it may never have been added
-	plan := []steps.Step{e.Write.Retype("mark", n, ledger.TypeMaking), write.When(e.Steps.UnlessMade(v.ID, partitions.WipeStep, there), shown)}
+	plan := []steps.Step{e.Write.Retype("mark", n.Removing(), ledger.TypeMaking), write.When(e.Steps.UnlessMade(v.ID, partitions.WipeStep, there), shown)}
 	plan = append(append(plan, e.Device.Stack(v).Erase(there)...), e.Wiped(v, there))
 	return append(plan, e.Write.DropEntry(n)...), nil
 }

@@ -57,6 +57,12 @@ func OfVolume(r *drivebay.VolumeRecord) Entry {
 	return Entry{Drive: v.Location.Drives[0], Guid: v.Location.Partition, Name: ledger.PartitionName(v.ID), Kind: ledger.TypeMaking, size: v.Size + place.OverheadOf(v), owner: v.ID, attributes: partitions.AttributesOf(v)}
 }
 
+// Removing returns the entry with the mark of a removal that has begun.
+func (n Entry) Removing() Entry {
+	n.attributes |= partitions.AttributeRemoving
+	return n
+}
+
 // EntryOfPV returns the table entry of a physical volume.
 func EntryOfPV(owner, drive, uuid string) Entry {
 	return Entry{Drive: drive, Guid: partitions.PVGUID(uuid), Name: ledger.PVName(uuid), Kind: ledger.TypePV, owner: owner}
