@@ -7,6 +7,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume"
+	"github.com/drivebay/drivebay/volume/internal/groups"
 )
 
 // halfRemoved calls f with volumes whose removal was cut short after each of its steps, when their records are lost. made is the record
@@ -94,6 +95,10 @@ func TestFoundHalfRemovedEarlier(t *testing.T) {
 		found := s.record(v)
 		found.Work.Made, found.Volume.CSIStatus, found.Volume.Failure = nil, drivebay.CSICreating, nil
 		found.Volume.Mode, found.Volume.FSType, found.Volume.FSUUID = v.Mode, v.FSType, v.FSUUID // as it had recorded them for a request
+		if v.Location.OnLVM() {                                                                  // its removal had no mark of its own
+			_, err := s.sim.Run(s.Context(), "lvm", "lvchange", "--deltag", groups.RemovingTag(), v.Location.VG+"/"+v.Location.LV)
+			s.must(err)
+		}
 		s.startWith(found)
 		s.isNew(s.make(v.Name, r))
 	})
