@@ -72,6 +72,7 @@ func unfinished(r *drivebay.VolumeRecord) bool {
 // the end of the work in the record.
 func (e *Finder) marksOf(ctx context.Context, v *drivebay.Volume) (half, removing bool, err error) {
 	if v.Location.OnLVM() {
+		e.Groups.Reports.Delete(v.Location.VG) // a volume that is taken for half removed may be wiped: read it now
 		r, err := e.Groups.ReportOf(ctx, v.Location)
 		if err != nil {
 			return false, false, err
