@@ -20,7 +20,7 @@ type Window struct {
 }
 
 const (
-	logDay     = 24 * time.Hour
+	LogDay     = 24 * time.Hour
 	maxLogKept = 1024 // a dying drive logs without end
 )
 
@@ -50,9 +50,9 @@ func lastOf[T any](list []T) []T { return list[max(0, len(list)-maxLogKept):] }
 
 // Count writes the recent counts into k and drops what is too old.
 func (w *Window) Count(k *drivebay.Kernel, now time.Time) {
-	old := func(e Error) bool { return now.Sub(e.At) > logDay }
+	old := func(e Error) bool { return now.Sub(e.At) > LogDay }
 	maps.DeleteFunc(w.sectors, func(_ uint64, e Error) bool { return old(e) && !e.provable() }) // a sector that can be read is read
-	w.Errors = slices.DeleteFunc(w.Errors, func(e Error) bool { return now.Sub(e.At) > logDay })
+	w.Errors = slices.DeleteFunc(w.Errors, func(e Error) bool { return now.Sub(e.At) > LogDay })
 	w.resets = slices.DeleteFunc(w.resets, func(at time.Time) bool { return now.Sub(at) > time.Hour })
 	k.MediaErrors24h, k.OtherErrors24h, k.Resets1h = 0, uint64(len(w.Errors)), uint64(len(w.resets))
 	for _, e := range w.sectors {

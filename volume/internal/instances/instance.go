@@ -77,14 +77,14 @@ type OnDrive struct {
 // InstancesOf returns the volumes of an id on the drives, as last listed, without what was left behind on
 // drives that leave.
 func (e *Finder) InstancesOf(id string) []OnDrive {
-	s := e.Drives.Snapshot()
+	s, title := e.Drives.Snapshot(), ledger.PartitionName(id)
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
 	var out []OnDrive
 	for i := range s.Drives {
 		d := &s.Drives[i]
 		for _, p := range e.Partitions.Index.Parts[d.ID] {
-			if p.Title == ledger.PartitionName(id) && !LeftBehind(d, p) {
+			if p.Title == title && !LeftBehind(d, p) {
 				out = append(out, OnDrive{drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.GUID)}, d.ID, e.Partitions.TypeOf(d.ID, p) == ledger.TypeMaking, p.Device})
 			}
 		}
