@@ -41,7 +41,7 @@ func (e *Engine) AdoptVolume(ctx context.Context, id string) error {
 		return slices.ContainsFunc(found, func(o instances.OnDrive) bool { return slices.ContainsFunc(now, o.Is) })
 	}
 	for range adopt.AdoptionAttempts {
-		err := e.listVolumes(ctx, e.env.Drives.Snapshot())
+		err := e.listVolumes(ctx, e.env.Drives.Snapshot(), true)
 		switch {
 		case adopted():
 			e.publish()

@@ -19,7 +19,7 @@ func (e *Engine) Tick(ctx context.Context) {
 // Adopting looks at the drives now, and takes in what it saw when it is called.
 func (e *Engine) Adopting(ctx context.Context) (take func() error, err error) {
 	s := e.env.Drives.Snapshot()
-	err = e.listVolumes(ctx, s)
+	err = e.listVolumes(ctx, s, true)
 	e.ledger.Mu.Lock()
 	defer e.ledger.Mu.Unlock()
 	x := e.partitions.Index

@@ -14,8 +14,9 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 )
 
-// listVolumes lists the volumes on the drives of a snapshot, and adopts those that are in no record.
-func (e *Engine) listVolumes(ctx context.Context, s *drivebay.Snapshot) error {
+// listVolumes lists the volumes on the drives of a snapshot, and adopts those that are in no record. It renews
+// the report of LVM, or makes one only if the drives have changed.
+func (e *Engine) listVolumes(ctx context.Context, s *drivebay.Snapshot, renew bool) error {
 	e.ledger.Mu.Lock()
 	before := maps.Clone(e.partitions.Listings)
 	e.ledger.Mu.Unlock()
@@ -33,7 +34,7 @@ func (e *Engine) listVolumes(ctx context.Context, s *drivebay.Snapshot) error {
 	e.partitions.Index.Parts = parts
 	e.partitions.DropUnknown(s)
 	e.ledger.Mu.Unlock()
-	lvmErr := e.groups.ReadLVMReport(ctx, s)
+	lvmErr := e.groups.ReadLVMReport(ctx, s, renew)
 	errs := append(inventory.ListErrors(failed), lvmErr, e.inventory.FindBlankPVs(ctx, s), e.adopt.Adopt(ctx, s), e.mirror.WatchMirrors(ctx, s))
 	e.inventory.NoteRead(ctx, s, failed, lvmErr == nil)
 	return errors.Join(errs...)
@@ -43,9 +44,8 @@ func (e *Engine) listVolumes(ctx context.Context, s *drivebay.Snapshot) error {
 // answer.
 type lister struct {
 	e       *Engine
-	at      time.Time          // when the last listing began
+	due     time.Time          // when a listing begins though no drive has changed
 	busy    bool               // a listing is running
-	wait    time.Duration      // between two listings
 	failed  int                // listings in a row that failed
 	said    string             // the error of the last one
 	next    *drivebay.Snapshot // the newest that came meanwhile
@@ -73,21 +73,25 @@ func (l *lister) begin(ctx context.Context, s *drivebay.Snapshot) {
 		l.next = s
 		return
 	}
-	l.busy, l.at = true, l.e.env.Machine.Now()
+	now := l.e.env.Machine.Now()
+	due := !now.Before(l.due)
+	if due { // one that comes earlier does not put it off: the report of LVM would become old
+		l.due = now.Add(partitions.ReportEvery)
+	}
+	l.busy = true
 	l.e.env.Running.Go(func() {
-		l.came <- ledger.Safely(ctx, "list volumes", func(ctx context.Context) error { return l.e.listVolumes(ctx, s) })
+		l.came <- ledger.Safely(ctx, "list volumes", func(ctx context.Context) error { return l.e.listVolumes(ctx, s, due) })
 	})
 }
 
-// end ends a listing. After an error the listing is tried again with the next tick, and then less and less
-// often.
+// end ends a listing. After an error the listing is tried again after a tick, and then less and less often.
 func (l *lister) end(ctx context.Context, err error) {
 	l.busy = false
 	if err == nil {
-		l.wait, l.failed, l.said = partitions.ReportEvery, 0, ""
+		l.failed, l.said = 0, ""
 	} else {
 		l.failed++
-		l.wait = backoff.Backoff{First: l.e.env.Opt.Tick, Most: partitions.ReportEvery}.Wait(l.failed)
+		l.due = l.e.env.Machine.Now().Add(backoff.Backoff{First: l.e.env.Opt.Tick, Most: partitions.ReportEvery}.Wait(l.failed))
 		if text := err.Error(); text != l.said && ctx.Err() == nil {
 			l.e.env.Log.Warn("volumes not listed", "op", "look", "err", err)
 			l.said = text

@@ -34,7 +34,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.repair.LookAtMounts(ctx); err != nil {
 		e.env.Log.Warn("mounts not listed", "op", "watch", "err", err)
 	}
-	l := lister{e: e, wait: partitions.ReportEvery, came: make(chan error, 1)}
+	l := lister{e: e, came: make(chan error, 1)}
 	l.begin(ctx, s)
 	news, log, heard := e.followDrives(ctx, s.Seq), e.inventory.KernelLog(ctx), e.env.Machine.Now()
 	patience, tick := e.env.Machine.After(partitions.StartTime), e.env.Machine.After(0)
@@ -72,7 +72,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			if log == nil && e.env.Machine.Now().Sub(heard) >= partitions.ReportEvery {
 				log, heard = e.inventory.KernelLog(ctx), e.env.Machine.Now()
 			}
-			if e.env.Machine.Now().Sub(l.at) >= l.wait {
+			if !e.env.Machine.Now().Before(l.due) {
 				l.begin(ctx, e.env.Drives.Snapshot())
 			}
 			e.tick(ctx)

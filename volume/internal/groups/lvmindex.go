@@ -16,9 +16,9 @@ import (
 
 var ErrNoPV = fmt.Errorf("no physical volume of ours: %w", drivebay.ErrNotFound)
 
-// ReadLVMReport makes a report when the drives have changed, or the last one is old. A drive that does not
+// ReadLVMReport makes a report when the drives have changed, or to renew the last one. A drive that does not
 // answer is left out: LVM counts it as missing until it does.
-func (e *Groups) ReadLVMReport(ctx context.Context, s *drivebay.Snapshot) error {
+func (e *Groups) ReadLVMReport(ctx context.Context, s *drivebay.Snapshot, renew bool) error {
 	for range 3 { // work during a report makes it unreliable
 		e.Ledger.Mu.Lock()
 		pvs, key := e.pvsOf(s)
@@ -26,7 +26,7 @@ func (e *Groups) ReadLVMReport(ctx context.Context, s *drivebay.Snapshot) error 
 		before := e.LVMChanges.Load()
 		e.Ledger.Mu.Unlock()
 		now := e.Machine.Now()
-		if last != nil && last.Key == key && now.Sub(last.At) < partitions.ReportEvery || last == nil && len(pvs) == 0 || !e.Capabilities.HasLVM() {
+		if last != nil && last.Key == key && !renew || last == nil && len(pvs) == 0 || !e.Capabilities.HasLVM() {
 			return nil
 		}
 		r, unread, err := e.readLVM(ctx, pvs, last.Spoiling())
