@@ -20,12 +20,15 @@ func (e *Engine) tick(ctx context.Context) {
 	weighed := map[string]bool{}
 	for _, r := range e.ledger.All() {
 		seen := e.watch.Views[r.Volume.ID]
-		if seen == nil || seen.Staged == nil || seen.Known.Record != r {
+		if seen == nil || seen.Staged == nil {
 			continue
 		}
-		for _, id := range r.Volume.Location.Drives {
+		for _, id := range r.Volume.Location.Drives { // also of a record that was written since the view
 			weighed[id] = true
 			e.watch.IOLoad(id)
+		}
+		if seen.Known.Record != r {
+			continue
 		}
 		g := e.mounts.Counters.Of(r.Volume.ID)
 		if read := e.watch.Due(&r.Volume, g.Read(), now); read != watch.NotDue {
