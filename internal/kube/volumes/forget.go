@@ -2,6 +2,7 @@ package volumes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,18 +33,28 @@ func setForgotten(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, v *drivebay.Volu
 // the node may have been lost since, with the machine, and its data are on the drive. spec.forget gives them up, and so does the removal of
 // the drive.
 func (n *Node) notAway(o *v1alpha1.Volume) error {
-	set := n.opt.Engine.Volumes()
-	if n.find(o.Name) != nil || !wasMade(o) || !wasThere(o) || n.volumes.memoryOf(o.Name).deleted || set.Drives == nil {
+	if n.find(o.Name) != nil || !wasMade(o) || !wasThere(o) || n.volumes.memoryOf(o.Name).deleted || !n.isAway(o.Status.Location.Drives, o.Spec.Forget) {
 		return nil
 	}
-	for _, id := range o.Status.Location.Drives {
-		d, ok := set.Drives.Get(id)
-		if id == o.Spec.Forget || ok && (d.Status != drivebay.StatusOffline || d.Usage == drivebay.UsageRemoved) {
-			continue
-		}
-		return notWiped(o, o.Status.Location.Drives)
+	return notWiped(o, o.Status.Location.Drives)
+}
+
+// snapshotNotAway is notAway for a snapshot. Its object gives it up when it is deleted: a new one has no status.
+func (n *Node) snapshotNotAway(o *v1alpha1.Snapshot) error {
+	v, _ := n.opt.Engine.Volumes().GetSnapshot(o.Name)
+	if v != nil || !translate.WasThere(o.Status.Phase) || n.snapshots.memoryOf(o.Name).deleted || !n.isAway(o.Status.Location.Drives, "") {
+		return nil
 	}
-	return nil
+	return notRemoved(o)
+}
+
+// isAway reports whether one of these drives is not in the machine, except one that is given up or was removed.
+func (n *Node) isAway(drives []string, givenUp string) bool {
+	known := n.opt.Engine.Volumes().Drives
+	return known != nil && slices.ContainsFunc(drives, func(id string) bool {
+		d, ok := known.Get(id)
+		return id != givenUp && (!ok || d.Status == drivebay.StatusOffline && d.Usage != drivebay.UsageRemoved)
+	})
 }
 
 // notWiped is the answer to the deletion of a volume that its node does not find.

@@ -325,7 +325,10 @@ func (n *Node) runSnapshot(ctx context.Context, o *v1alpha1.Snapshot, do call) (
 	out.did = do
 	switch {
 	case do == callDelete:
-		out.err = n.opt.Engine.DeleteSnapshot(ctx, o.Name)
+		if out.err = n.snapshotNotAway(o); out.err == nil {
+			out.err = n.opt.Engine.DeleteSnapshot(ctx, o.Name)
+			n.snapshots.remember(o.Name, func(m *memory[*v1alpha1.Snapshot]) { m.deleted = out.err == nil })
+		}
 	case drivebay.SnapshotID(o.Spec.Name) != o.Name:
 		out.err = fmt.Errorf("snapshot %s: %w: the name of the object does not follow from spec.name", o.Name, drivebay.ErrInvalid)
 	default:

@@ -31,6 +31,12 @@ func snapshotUnwiped(o *v1alpha1.Snapshot) bool {
 	return o.Spec.Release == v1alpha1.ReleaseDelete && o.Status.Phase == v1alpha1.VolumeMissing && o.Spec.Attempt > 0
 }
 
+// notRemoved is the answer to the deletion of a snapshot that its node does not find.
+func notRemoved(o *v1alpha1.Snapshot) error {
+	return fmt.Errorf("snapshot %s: delete: %w: node %s does not find it, so it is not removed: return its drive; if that is gone for good, delete this object, and then the snapshot again",
+		o.Name, drivebay.ErrUnavailable, o.Spec.Node)
+}
+
 // answerSnapshot returns the status of the object of a snapshot after a look at the engine, and after the call if there
 // was one.
 func answerSnapshot(o *v1alpha1.Snapshot, v *drivebay.VolumeSnapshot, out outcome, now time.Time) v1alpha1.SnapshotStatus {
@@ -42,8 +48,7 @@ func answerSnapshot(o *v1alpha1.Snapshot, v *drivebay.VolumeSnapshot, out outcom
 		s.Error = nil
 	}
 	if v == nil && snapshotUnwiped(o) {
-		s.Error = translate.ErrorOf(fmt.Errorf("snapshot %s: delete: %w: node %s does not find it, so it is not removed: return its drive; if that is gone for good, delete this object, and then the snapshot again",
-			o.Name, drivebay.ErrUnavailable, o.Spec.Node))
+		s.Error = translate.ErrorOf(notRemoved(o))
 	}
 	s.ObservedGeneration = o.Generation
 	if v != nil {

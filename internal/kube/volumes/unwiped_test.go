@@ -103,6 +103,37 @@ func TestDeletedWhileReinstalled(t *testing.T) {
 	}
 }
 
+// TestSnapshotDeletedWhileReinstalled: the same for a snapshot. Its object gives it up when it is deleted.
+func TestSnapshotDeletedWhileReinstalled(t *testing.T) {
+	for name, c := range map[string]struct {
+		drives  []drivebay.Drive
+		removed bool // by this node, which could not write the status then
+		done    bool
+	}{
+		"the drive is not known":         {nil, false, false},
+		"it is away":                     {[]drivebay.Drive{{ID: "d", Status: drivebay.StatusOffline, Usage: drivebay.UsageInUse}}, false, false},
+		"it was taken out":               {[]drivebay.Drive{{ID: "d", Status: drivebay.StatusOffline, Usage: drivebay.UsageRemoved}}, false, true},
+		"it is there without a snapshot": {[]drivebay.Drive{{ID: "d", Status: drivebay.StatusOnline}}, false, true},
+		"it was removed":                 {nil, true, true},
+	} {
+		o := &v1alpha1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: drivebay.SnapshotID("s"), Generation: 2},
+			Spec: v1alpha1.SnapshotSpec{Node: "n", Name: "s", Attempt: 1, Release: v1alpha1.ReleaseDelete}}
+		o.Status.Phase, o.Status.Location.Drives = v1alpha1.VolumeMade, []string{"d"}
+		e := &counting{set: drivebay.VolumeSet{Seq: 1, Drives: &drivebay.Snapshot{Drives: c.drives}}}
+		n := New(Options{Name: "n", Engine: e, Log: slog.New(slog.DiscardHandler)})
+		if c.removed {
+			n.opt.Engine = &counting{set: drivebay.VolumeSet{Seq: 1, Drives: &drivebay.Snapshot{Drives: []drivebay.Drive{{ID: "d", Status: drivebay.StatusOnline}}}}}
+			_ = n.runSnapshot(t.Context(), o, callDelete)
+			n.opt.Engine = e
+		}
+		out := n.runSnapshot(t.Context(), o, callDelete)
+		s := answerSnapshot(o, nil, out, time.Unix(1000, 0))
+		if done := s.Phase == v1alpha1.VolumeReleased; done != c.done || (s.Error == nil) != done || !done && s.Error.Code != "Unavailable" {
+			t.Errorf("%s: %s, %+v", name, s.Phase, s.Error)
+		}
+	}
+}
+
 // TestFoundIsShownFirst: a node has shown all that it has once the volumes on drives without a claim have objects as well: those of a node
 // that has lost its records are among them. Until then no deletion of a volume without an object is acknowledged.
 func TestFoundIsShownFirst(t *testing.T) {
