@@ -7,6 +7,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/moves"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -35,12 +36,10 @@ func (e *Copier) unreadable(ctx context.Context, id, drive, why string) (*driveb
 	if err != nil {
 		return nil, err
 	}
-	d, err := e.Device.Device(&rec.Volume)
-	if err != nil {
-		return nil, err
-	}
 	src := &copyPiece{e: e, drive: drive, lane: "survey of " + drive}
-	src.Disk, err = steps.Through(ctx, e.Steps, src.lane, steps.TableTime, func(ctx context.Context) (host.Disk, error) { return e.Device.OpenSame(ctx, d, false) })
+	src.Disk, err = steps.Through(ctx, e.Steps, src.lane, steps.TableTime, func(ctx context.Context) (host.Disk, error) {
+		return e.Device.OpenShown(ctx, func() (mounttable.Device, error) { return e.Device.Device(&rec.Volume) })
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -71,20 +71,37 @@ func (e *Opener) OpenProved(ctx context.Context, t WriteTarget) (host.Disk, erro
 	return claimedDisk{disk, func() error { return errReading }}, nil
 }
 
-// OpenOf is OpenSame for the device that a volume had when it was looked up. It is looked up again while it is open: since then
-// another drive can have got its name and its number, and no filesystem on a block volume shows which volume it is.
+// OpenOf is OpenShown for the device that a volume had when it was looked up.
 func (e *Opener) OpenOf(ctx context.Context, v *drivebay.Volume, was mounttable.Device) (host.Disk, error) {
+	disk, err := e.openAgain(ctx, was, e.Stack(v).State)
+	if err != nil {
+		return nil, e.OrAway(v, err)
+	}
+	return disk, nil
+}
+
+// OpenShown is OpenSame for the device that look returns. It is looked up again while it is open: since it was looked up another drive
+// can have got its name and its number, and its content need not show which volume it is.
+func (e *Opener) OpenShown(ctx context.Context, look func() (mounttable.Device, error)) (host.Disk, error) {
+	d, err := look()
+	if err != nil {
+		return nil, err
+	}
+	return e.openAgain(ctx, d, look)
+}
+
+func (e *Opener) openAgain(ctx context.Context, was mounttable.Device, look func() (mounttable.Device, error)) (host.Disk, error) {
 	disk, err := e.OpenSame(ctx, was, false)
 	if err != nil {
 		return nil, err
 	}
-	is, err := e.Stack(v).State()
+	is, err := look()
 	if err == nil && is.Num != was.Num {
 		err = fmt.Errorf("%w: its device was %s, and is %s now", drivebay.ErrBusy, was.Num, is.Num)
 	}
 	if err != nil {
 		disk.Close()
-		return nil, e.OrAway(v, err)
+		return nil, err
 	}
 	return disk, nil
 }

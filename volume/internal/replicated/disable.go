@@ -65,7 +65,7 @@ func (e *Devices) strip(ctx context.Context, v *drivebay.Volume) error {
 	}
 	// A copy from the peer has the filesystem or the encryption of the peer, which only a promotion has looked at. A volume without one
 	// has failed.
-	none := e.identifyOn(ctx, v, d)
+	none := e.identifyOn(ctx, v, e.belowOf(v).State)
 	if none != nil && !errors.Is(none, drivebay.ErrRefused) {
 		return none
 	}

@@ -16,19 +16,17 @@ import (
 // identify records the UUIDs of what the peer has sent: its filesystem or encryption has replaced the one that was made for
 // the volume here. Another kind of content than that of the volume is refused, and stays.
 func (e *Devices) identify(ctx context.Context, v *drivebay.Volume) error {
-	below, err := e.belowOf(v).State()
-	if err != nil {
-		return err
-	}
-	d, err := e.deviceOn(below, v)
-	if err != nil {
-		return err
-	}
-	return e.identifyOn(ctx, v, d)
+	return e.identifyOn(ctx, v, func() (mounttable.Device, error) {
+		below, err := e.belowOf(v).State()
+		if err != nil {
+			return below, err
+		}
+		return e.deviceOn(below, v)
+	})
 }
 
-// identifyOn is identify for what a device shows: the DRBD device, or the piece of a volume that has none any more.
-func (e *Devices) identifyOn(ctx context.Context, v *drivebay.Volume, d mounttable.Device) error {
+// identifyOn is identify for what is shown: the DRBD device, or the piece of a volume that has none any more.
+func (e *Devices) identifyOn(ctx context.Context, v *drivebay.Volume, shown func() (mounttable.Device, error)) error {
 	want := []string{v.FSType}
 	switch {
 	case v.Encrypted():
@@ -40,7 +38,7 @@ func (e *Devices) identifyOn(ctx context.Context, v *drivebay.Volume, d mounttab
 	}
 	var format, found string
 	err := steps.Touch(ctx, e.Steps, v, steps.ProbeTime, func(ctx context.Context) error {
-		disk, err := e.Device.OpenSame(ctx, d, false)
+		disk, err := e.Device.OpenShown(ctx, shown)
 		if err != nil {
 			return err
 		}
