@@ -15,6 +15,8 @@ const PoolLow = 90
 const (
 	extendData = "Add space to the thin pool with `drivebay heal {volume}`, or delete volumes or snapshots in it. In a full pool, writes to new blocks wait or fail."
 	repairPV   = "Check the partition with `pvck`; repair it with `pvck --repair` or `vgcfgrestore` (backups: /var/lib/drivebay/lvm). Do not run `pvcreate` or `wipefs`. Give up: `drivebay volume forget {volume} --yes`."
+	// lvconvert renames the metadata that it replaces, and leaves them to the operator (lvmthin(7), metadata check and repair).
+	repairPool = "run `lvconvert --repair` on the pool, and `lvremove` its old metadata (`_meta0`)."
 	extendMeta = "Extend the metadata with `drivebay heal {volume}`. If the volume group has no room, delete snapshots or volumes of the pool now: a pool without metadata space may need a repair."
 )
 
@@ -130,7 +132,7 @@ var lvmRules = []Rule{
 	{
 		Section: OnLVM, Reason: "ThinPoolFailed", Severity: drivebay.SeverityInaccessible,
 		When: "the thin pool has failed",
-		Says: "which pool has failed", Next: "Stop the pods that use volumes of the pool, so that these are unstaged, and run `lvconvert --repair` on the pool.",
+		Says: "which pool has failed", Next: "Stop the pods that use volumes of the pool, so that these are unstaged. Then " + repairPool,
 		Source: "lvs(8): volume health failed; lvmthin(7), metadata check and repair",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.PoolFailed {
@@ -166,7 +168,7 @@ var lvmRules = []Rule{
 	{
 		Section: OnLVM, Reason: "ThinPoolOutOfMetadataSpace", Severity: drivebay.SeverityInaccessible,
 		When: "the thin pool has no metadata space left, or its metadata is read-only",
-		Says: "that the pool accepts no more writes", Next: "Stop the pods that use volumes of the pool, so that these are unstaged. Extend the metadata with `drivebay heal {volume}` and run `lvconvert --repair` on the pool.",
+		Says: "that the pool accepts no more writes", Next: "Stop the pods that use volumes of the pool, so that these are unstaged. Extend it with `drivebay heal {volume}`, " + repairPool,
 		Source: "lvmthin(7), metadata space exhaustion; lvs(8): volume health metadata_read_only",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.MetadataLocked && below(l.LV.MetadataPercent, 100) {
