@@ -91,7 +91,9 @@ func (l *lister) end(ctx context.Context, err error) {
 		l.failed, l.said = 0, ""
 	} else {
 		l.failed++
-		l.due = l.e.env.Machine.Now().Add(backoff.Backoff{First: l.e.env.Opt.Tick, Most: partitions.ReportEvery}.Wait(l.failed))
+		if again := l.e.env.Machine.Now().Add(backoff.Backoff{First: l.e.env.Opt.Tick, Most: partitions.ReportEvery}.Wait(l.failed)); again.Before(l.due) {
+			l.due = again
+		}
 		if text := err.Error(); text != l.said && ctx.Err() == nil {
 			l.e.env.Log.Warn("volumes not listed", "op", "look", "err", err)
 			l.said = text

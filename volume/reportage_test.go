@@ -2,6 +2,7 @@ package volume_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -44,15 +45,19 @@ func (r *reports) longest(since time.Time) (most time.Duration, n int) {
 	return most, n
 }
 
-// laggard is a machine whose list of block devices takes its time while it is busy.
+// laggard is a machine whose list of block devices takes its time while it is busy, and cannot be read of one.
 type laggard struct {
 	host.Worker
-	busy atomic.Bool
+	busy     atomic.Bool
+	unlisted atomic.Pointer[string]
 }
 
 func (m *laggard) ReadDir(name string) ([]string, error) {
 	if m.busy.Load() && strings.HasPrefix(name, "sys/block/") {
 		time.Sleep(3 * time.Second)
+	}
+	if bad := m.unlisted.Load(); bad != nil && name == "sys/block/"+*bad {
+		return nil, errors.New("input/output error")
 	}
 	return m.Worker.ReadDir(name)
 }
@@ -61,30 +66,33 @@ func (m *laggard) ReadDir(name string) ([]string, error) {
 // with listings that take longer and shorter, or that come because a drive has changed.
 func TestReportIsRenewed(t *testing.T) {
 	t.Parallel()
-	for name, disturb := range map[string]func(s *stand, m *laggard, n int, other string){
-		"nothing happens":              func(*stand, *laggard, int, string) {},
-		"the machine is slow at times": func(_ *stand, m *laggard, n int, _ string) { m.busy.Store(n%2 == 0) },
-		"a drive comes and goes": func(s *stand, _ *laggard, n int, other string) {
-			s.must(s.sim.Inject(hostsim.Fault{Drive: other, Fault: []string{"vanish", "return"}[n%2]}))
+	for name, disturb := range map[string]func(s *stand, m *laggard, n int, others []drivebay.Drive){
+		"nothing happens":              func(*stand, *laggard, int, []drivebay.Drive) {},
+		"the machine is slow at times": func(_ *stand, m *laggard, n int, _ []drivebay.Drive) { m.busy.Store(n%2 == 0) },
+		"a drive comes and goes": func(s *stand, _ *laggard, n int, others []drivebay.Drive) {
+			s.must(s.sim.Inject(hostsim.Fault{Drive: others[0].Serial, Fault: []string{"vanish", "return"}[n%2]}))
+		},
+		"a drive comes and goes, and another cannot be listed": func(s *stand, m *laggard, n int, others []drivebay.Drive) {
+			m.unlisted.Store(&others[1].Name)
+			s.must(s.sim.Inject(hostsim.Fault{Drive: others[0].Serial, Fault: []string{"vanish", "return"}[n%2]}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onMachine(t, nvmeDrives(2), volume.Options{}, func(s *stand) {
+			onMachine(t, nvmeDrives(3), volume.Options{}, func(s *stand) {
 				m, r := &laggard{Worker: s.sim}, &reports{Runner: s.sim}
 				s.machine, s.lvm = m, r
 				s.start()
-				other := "NVME0002"
-				if s.driveOf(s.make("v", rawVolume(drivebay.BackingThin))).Serial == other {
-					other = "NVME0001"
-				}
+				its := s.make("v", rawVolume(drivebay.BackingThin)).Location.Drives[0]
+				others := slices.DeleteFunc(slices.Clone(s.mgr.Snapshot().Drives), func(d drivebay.Drive) bool { return d.ID == its })
 				time.Sleep(time.Minute)
 				began := time.Now()
 				for n := range 40 {
-					disturb(s, m, n, other)
+					disturb(s, m, n, others)
 					time.Sleep(29 * time.Second)
 				}
 				m.busy.Store(false)
+				m.unlisted.Store(nil)
 				if most, n := r.longest(began); most > 40*time.Second {
 					s.Errorf("%v passed between two reports", most)
 				} else if n > 50 {
