@@ -52,3 +52,45 @@ func TestOlderStoreMidCopy(t *testing.T) {
 		})
 	}
 }
+
+// TestOlderStoreMidCopyAway: as TestOlderStoreMidCopy, while the drive that the volume was moved to is away. The move is not taken back: once the
+// drive is here again, the volume is there.
+func TestOlderStoreMidCopyAway(t *testing.T) {
+	t.Parallel()
+	for _, leaves := range []bool{false, true} {
+		var s *stand
+		k := &recordAfter{step: "kernel drivebay-new-"}
+		opt := volume.Options{After: func(id, step string) error {
+			if strings.HasPrefix(step, k.step) {
+				step = k.step
+			}
+			return k.after(&s, func() {})(id, step)
+		}}
+		onMachine(t, sameDrives(3), opt, func(st *stand) {
+			s = st
+			v := s.onAPartition(drivebay.VolumeRequest{})
+			sum, old := s.sum(v), v.Location.Drives[0]
+			k.armed.Store(true)
+			s.lead(v, drivebay.LeaveRelease)
+			is := s.left(v, sum)
+			if r := k.is.Load(); r == nil || r.Work == nil || r.Work.Move == nil {
+				t.Fatalf("the older record: %+v", r)
+			}
+			if !leaves {
+				s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveCancel, ""))
+			}
+			serial := s.serialOf(is.Location.Drives[0])
+			s.inject(is.Location.Drives[0], "vanish")
+			time.Sleep(10 * time.Second)
+			s.startWith(*k.is.Load())
+			s.refuses("deleted", s.e.DeleteVolume(s.Context(), v.ID), drivebay.ErrUnavailable)
+			s.comesBack(serial)
+			time.Sleep(11 * time.Minute)
+			if now := s.of(v); now.Location.Partition != is.Location.Partition || s.sum(now.Volume) != sum {
+				t.Fatalf("the old drive leaves %v: it is at %+v, and was moved to %+v: %s", leaves, now.Location, is.Location, now.Condition.Message())
+			}
+			s.must(s.retried(func() error { return s.stage(v) }), s.unstage(v))
+			s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+		})
+	}
+}

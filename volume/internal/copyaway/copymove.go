@@ -211,7 +211,7 @@ func (e *Copier) cleanUp(ctx context.Context, id string, deleting bool) error {
 	if err != nil || !inventory.Moved(&rec) {
 		return err
 	}
-	switch err := e.newCopyIsThere(ctx, &rec.Volume); {
+	switch err := e.isThere(ctx, &rec.Volume); { // else the old copy may be the only one
 	case err == nil && !settled(&rec): // its drive has returned since the volume was taken: a removal looks for the name of the volume
 		return settling(id)
 	case err != nil && !(deleting && mirror.LostForGood(e.Drives.Snapshot(), rec.Volume.Location)):
@@ -271,10 +271,13 @@ func (e *Copier) takeBack(ctx context.Context, id string) error {
 	if err != nil || partitions.MoveOf(&rec) == nil || inventory.Moved(&rec) {
 		return err
 	}
+	from, piece := piecesOf(&rec)
+	if err := e.isThere(ctx, from); errors.Is(err, errLeft) { // only a volume that has moved leaves its old drive
+		return fmt.Errorf("its record is older than its move: reconnect drive %s: %w", piece.Location.Drives[0], err)
+	}
 	if err := e.Erase.RecordStep(id, takeBackStep); err != nil {
 		return err
 	}
-	_, piece := piecesOf(&rec)
 	err = e.Steps.Run(ctx, id, e.removePiece(piece, write.EntryOfMove(&rec)))
 	if err == nil {
 		return e.endMove(id, "", "")
@@ -304,8 +307,11 @@ func (e *Copier) endMove(id, drive, left string) error {
 	return err
 }
 
-// newCopyIsThere verifies that the partition table of the new drive has the volume.
-func (e *Copier) newCopyIsThere(ctx context.Context, v *drivebay.Volume) error {
+// errLeft says that a partition of a move is not where the move has it.
+var errLeft = fmt.Errorf("%w: the partition table does not have the volume", drivebay.ErrUnavailable)
+
+// isThere verifies that the partition table of its drive has a partition of a move.
+func (e *Copier) isThere(ctx context.Context, v *drivebay.Volume) error {
 	d, err := e.Partitions.Drive(v.Location.Drives[0])
 	if err != nil {
 		return err
@@ -314,8 +320,10 @@ func (e *Copier) newCopyIsThere(ctx context.Context, v *drivebay.Volume) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(table, func(p gpt.Partition) bool { return strings.EqualFold(p.GUID, v.Location.Partition) }) {
-		return fmt.Errorf("volume %s: its old copy is not wiped: %w: the new one is not on drive %s", v.ID, drivebay.ErrUnavailable, d.ID)
+	if !slices.ContainsFunc(table, func(p gpt.Partition) bool {
+		return strings.EqualFold(p.GUID, v.Location.Partition)
+	}) {
+		return fmt.Errorf("volume %s: drive %s: %w", v.ID, d.ID, errLeft)
 	}
 	return nil
 }
