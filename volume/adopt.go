@@ -63,8 +63,11 @@ func (e *Engine) AdoptVolume(ctx context.Context, id string) error {
 
 // takeInUnknown adopts a volume that a call asks for, if the drives have it and it has no record yet.
 func (e *parts) takeInUnknown(ctx context.Context, id string) error {
-	if e.instances.Recorded(id) || len(e.instances.InstancesOf(id)) == 0 {
+	switch {
+	case e.instances.Recorded(id):
 		return nil
+	case len(e.instances.InstancesOf(id)) == 0:
+		return e.instances.RefuseOldCopy(id)
 	}
 	return e.adopt.Adopt(ctx, e.env.Drives.Snapshot())
 }

@@ -66,7 +66,7 @@ func (e *parts) delete(ctx context.Context, id string) error {
 	if r, err = e.ledger.Record(id); err != nil {
 		return err
 	}
-	if err := errors.Join(instances.Undecided(&r.Volume), e.instances.Supersede(&r), e.copyaway.EndMoveFirst(ctx, id, true)); err != nil {
+	if err := errors.Join(instances.Undecided(&r.Volume), e.instances.Supersede(&r), e.instances.KeepOldCopies(id), e.copyaway.EndMoveFirst(ctx, id, true)); err != nil {
 		return err
 	}
 	if err := e.copyaway.WipeCopies(ctx, id); err != nil {

@@ -159,7 +159,14 @@ func (e *Adopter) replaced(f drivebay.ForgottenVolume) bool {
 func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive, parts []partitions.Part) error {
 	var found []drivebay.ForgottenVolume
 	for _, p := range parts {
-		if id := ledger.IDOfPartition(p.Title); !instances.LeftBehind(d, p) && e.mayAdopt(s, id, d.ID) {
+		id := ledger.IDOfPartition(p.Title)
+		switch {
+		case instances.LeftBehind(d, p) || !e.mayAdopt(s, id, d.ID):
+		case e.oldCopy(d.ID, p.GUID):
+			if err := e.keepOldCopies(id); err != nil {
+				return err
+			}
+		default:
 			found = append(found, drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.GUID)})
 		}
 	}
@@ -185,7 +192,7 @@ func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drive
 	for _, p := range parts {
 		id := ledger.IDOfPartition(p.Title)
 		i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == p.Title && q.Start == p.Start })
-		if i < 0 || !mine[id] || instances.LeftBehind(d, p) || !e.readable(table[i]) || e.replaced(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID}) {
+		if i < 0 || !mine[id] || instances.LeftBehind(d, p) || partitions.IsOldCopy(table[i]) || !e.readable(table[i]) || e.replaced(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID}) {
 			continue
 		}
 		err := e.adoptPart(ctx, d, p, table[i], len(parts) == 1)
@@ -193,6 +200,22 @@ func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drive
 		mine[id] = !e.recordNames(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID})
 	}
 	return errors.Join(errs...)
+}
+
+func (e *Adopter) oldCopy(drive, guid string) bool {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	return e.Partitions.OldCopy(drive, guid)
+}
+
+// keepOldCopies records the old copies of a volume, unless another call holds it: the next listing does it, or its deletion.
+func (e *Adopter) keepOldCopies(id string) error {
+	end, err := e.Ledger.Begin(id)
+	if err != nil {
+		return nil
+	}
+	defer end()
+	return e.Instances.KeepOldCopies(id)
 }
 
 // readable reports whether the partition has one of our types.
@@ -266,6 +289,9 @@ func (e *Adopter) duplicateOf(ctx context.Context, drive string, of partitions.P
 			}
 			table, err := e.Partitions.ReadTitles(ctx, d)
 			i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == p.Title && q.Start == p.Start })
+			if i >= 0 && partitions.IsOldCopy(table[i]) {
+				continue
+			}
 			whole := err != nil || i >= 0 && table[i].Type != ledger.TypeMaking
 			if whole || out.drive == "" { // a whole one counts more than one that is being made
 				out = duplicate{d.ID, out.whole || whole}
@@ -357,7 +383,7 @@ func Suffix(why string) string {
 
 // parametersFrom decodes AttributesOf; nil means that the partition has none.
 func parametersFrom(attributes uint16, v *drivebay.Volume) map[string]string {
-	attributes &^= partitions.AttributeReplicated | partitions.AttributeRemoving
+	attributes &^= partitions.AttributeReplicated | partitions.AttributeRemoving | partitions.AttributeMoved
 	wipe, class := attributes&3, attributes>>2
 	if wipe == 0 || int(class) >= len(partitions.AttributeClasses) {
 		return nil

@@ -131,7 +131,7 @@ func (e *Copier) settleMove(ctx context.Context, id string) error {
 	old := rec
 	old.Volume.Location = partitions.MoveOf(&rec).From
 	mark := func(ctx context.Context) error {
-		if err := e.Steps.Run(ctx, id, []steps.Step{e.Write.Retype("mark", write.OfVolume(&old), ledger.TypeMaking)}); err != nil {
+		if err := e.Steps.Run(ctx, id, []steps.Step{e.Write.Retype("mark", write.OfVolume(&old).Left(), ledger.TypeMaking)}); err != nil {
 			if ctx.Err() != nil || errors.Is(err, ledger.ErrStopped) {
 				return err
 			}
@@ -220,7 +220,7 @@ func (e *Copier) cleanUp(ctx context.Context, id string, deleting bool) error {
 	old, from := rec, partitions.MoveOf(&rec).From
 	old.Volume.Location = from
 	piece, _ := piecesOf(&rec)
-	n := write.OfVolume(&old)
+	n := write.OfVolume(&old).Left()
 	n.Name = cmp.Or(partitions.MoveOf(&rec).OldName, n.Name)
 	err = e.Steps.Run(ctx, id, e.removePiece(piece, n))
 	if err == nil {
@@ -310,7 +310,7 @@ func (e *Copier) endMove(id, drive, left string) error {
 // errLeft says that a partition of a move is not where the move has it.
 var errLeft = fmt.Errorf("%w: the partition table does not have the volume", drivebay.ErrUnavailable)
 
-// isThere verifies that the partition table of its drive has a partition of a move.
+// isThere verifies that the partition table of its drive has a partition of a move, and not as an old copy.
 func (e *Copier) isThere(ctx context.Context, v *drivebay.Volume) error {
 	d, err := e.Partitions.Drive(v.Location.Drives[0])
 	if err != nil {
@@ -321,7 +321,7 @@ func (e *Copier) isThere(ctx context.Context, v *drivebay.Volume) error {
 		return err
 	}
 	if !slices.ContainsFunc(table, func(p gpt.Partition) bool {
-		return strings.EqualFold(p.GUID, v.Location.Partition)
+		return strings.EqualFold(p.GUID, v.Location.Partition) && !partitions.IsOldCopy(p)
 	}) {
 		return fmt.Errorf("volume %s: drive %s: %w", v.ID, d.ID, errLeft)
 	}

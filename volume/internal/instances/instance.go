@@ -84,7 +84,7 @@ func (e *Finder) InstancesOf(id string) []OnDrive {
 	for i := range s.Drives {
 		d := &s.Drives[i]
 		for _, p := range e.Partitions.Index.Parts[d.ID] {
-			if p.Title == title && !LeftBehind(d, p) {
+			if p.Title == title && !LeftBehind(d, p) && !e.Partitions.OldCopy(d.ID, p.GUID) {
 				out = append(out, OnDrive{drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.GUID)}, d.ID, e.Partitions.TypeOf(d.ID, p) == ledger.TypeMaking, p.Device})
 			}
 		}

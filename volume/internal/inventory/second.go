@@ -17,7 +17,7 @@ func (e *Inventory) RefuseSecond(id string, own ...drivebay.Location) error {
 	if others := e.Instances.OthersOf(id, own...); len(others) > 0 {
 		return fmt.Errorf("volume %s: %w: %s: it is taken in; retry later", id, instances.ErrElsewhere, others[0].Drive)
 	}
-	return nil
+	return e.Instances.RefuseOldCopy(id)
 }
 
 // RefuseSecondInstance is RefuseSecond for a volume that may be on its drive already.

@@ -95,6 +95,9 @@ func (e *Inventory) WhyUnlisted(drive string) string {
 	case is:
 		return fmt.Sprintf("its volume %s (%s) is in no record: `drivebay volume adopt %s` records it", o.ID, o.Instance, o.ID)
 	}
+	if id := e.Instances.OldCopyOn(drive); id != "" {
+		return fmt.Sprintf("it has an old copy of volume %s, which was moved to a drive that is not here: reconnect that drive, and the copy is wiped", id)
+	}
 	return ""
 }
 

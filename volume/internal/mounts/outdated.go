@@ -11,6 +11,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
+	"github.com/drivebay/drivebay/volume/internal/partitions"
 )
 
 // Outdated reports whether a record is older than a drive: its own volume is certainly gone and not in
@@ -31,7 +32,9 @@ func (e *Mounter) Outdated(ctx context.Context, r *drivebay.VolumeRecord) (bool,
 		return false, err
 	}
 	table, err := e.Partitions.ReadTitles(ctx, d) // the kernel may lack what the table has
-	return err == nil && !slices.ContainsFunc(table, func(p gpt.Partition) bool { return strings.EqualFold(p.GUID, v.Location.Partition) }), err
+	return err == nil && !slices.ContainsFunc(table, func(p gpt.Partition) bool {
+		return strings.EqualFold(p.GUID, v.Location.Partition) && !partitions.IsOldCopy(p)
+	}), err
 }
 
 // seenUsed reports whether anything but another volume of the id is mounted where a record says that its

@@ -110,6 +110,9 @@ func (e *Catalog) Listed(v *drivebay.Volume) (Part, bool) {
 	if r := e.Ledger.Records[v.ID]; r != nil && MoveOf(r) != nil && v.Location.Partition == MoveOf(r).From.Partition {
 		title = cmp.Or(MoveOf(r).OldName, title)
 	}
+	if r := e.Ledger.Records[v.ID]; r != nil && v.Location.Partition == r.Volume.Location.Partition && e.OldCopy(v.Location.Drives[0], v.Location.Partition) {
+		return Part{}, false // the record is older than the move
+	}
 	return Instanced(parts, title, v.Location.Partition)
 }
 

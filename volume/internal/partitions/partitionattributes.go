@@ -6,6 +6,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/gpt"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
 )
 
 // The type-specific attribute bits of a partition hold its wipe policy and drive class, so that
@@ -25,6 +26,20 @@ const (
 // AttributeRemoving is the attribute of an unfinished partition whose removal has begun: it was finished before, and can have data. A logical
 // volume has a tag.
 const AttributeRemoving = 1 << 14
+
+// AttributeMoved is the attribute of an unfinished partition that a volume has left: the volume was copied to another partition, which has its
+// name since. What is in it is old from then on.
+const AttributeMoved = 1 << 13
+
+// IsOldCopy reports whether a partition is what a move has left of a volume.
+func IsOldCopy(p gpt.Partition) bool {
+	return p.Type == ledger.TypeMaking && p.TypeAttributes&AttributeMoved != 0
+}
+
+// OldCopy is IsOldCopy for the partition of a drive with a GUID, by the table as it was last read or written. Ledger.Mu is held.
+func (e *Catalog) OldCopy(drive, guid string) bool {
+	return slices.ContainsFunc(e.Tables[drive], func(p gpt.Partition) bool { return IsOldCopy(p) && strings.EqualFold(p.GUID, guid) })
+}
 
 // Marked reports whether the piece of a volume is marked as replicated, as last listed.
 func (e *Catalog) Marked(v *drivebay.Volume) bool {

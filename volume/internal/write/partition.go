@@ -68,6 +68,12 @@ func EntryOfPV(owner, drive, uuid string) Entry {
 	return Entry{Drive: drive, Guid: partitions.PVGUID(uuid), Name: ledger.PVName(uuid), Kind: ledger.TypePV, owner: owner}
 }
 
+// Left returns the entry with the mark of a copy that its volume has left.
+func (n Entry) Left() Entry {
+	n.attributes |= partitions.AttributeMoved
+	return n
+}
+
 // FinalType returns the type of a volume's partition once the volume is finished. A volume that awaits its
 // passphrase stays unfinished: only such a partition is ever formatted.
 func FinalType(v *drivebay.Volume) string {
