@@ -94,3 +94,52 @@ func TestOlderStoreMidCopyAway(t *testing.T) {
 		})
 	}
 }
+
+// TestOlderStoreAcceptedLoss: a store is restored from a moment when a move waited for an operator to accept what its drive cannot read, or had been
+// told to go on, or from before the volume was moved once more. The move has ended since, without these data. The volume shows that they are lost,
+// and the store is reported as older.
+func TestOlderStoreAcceptedLoss(t *testing.T) {
+	t.Parallel()
+	for _, from := range []string{"waiting", "accepted", "moved once", "waiting, moved twice"} {
+		onMachine(t, sameDrives(3), volume.Options{}, func(s *stand) {
+			v := s.onAPartition(drivebay.VolumeRequest{})
+			s.badSectors(v, 9<<20, 512)
+			s.lead(v, drivebay.LeaveRelease)
+			s.waits(v, "bytes")
+			older := s.record(v)
+			s.must(s.e.AcceptLoss(s.Context(), v.ID))
+			ends := func() *drivebay.VolumeView {
+				s.until("moved", func() bool { is := s.of(v); return is.Usage == drivebay.VolumeInUse && is.Work == "" })
+				return s.of(v)
+			}
+			is := ends()
+			switch from {
+			case "accepted":
+				mv := *older.Work.Move
+				mv.Accepted = true
+				older.Work.Move = &mv
+				var err error
+				older.Volume, err = older.Volume.UsageMoved(drivebay.VolumeUsageRetry)
+				s.must(err)
+			case "moved once":
+				older = s.record(v)
+			}
+			if strings.Contains(from, "moved") {
+				once := is.Location.Drives[0]
+				s.lead(is.Volume, drivebay.LeaveRelease)
+				s.until("moved again", func() bool { return s.of(v).Location.Drives[0] != once })
+				is = ends()
+				s.must(s.mgr.Operate(s.Context(), once, drivebay.LeaveCancel, ""))
+			}
+			s.startWith(older)
+			time.Sleep(15 * time.Minute)
+			now := s.of(v)
+			if now.Location.Partition != is.Location.Partition || !strings.Contains(reasons(now.Condition), "DataLost") || now.Usage != drivebay.VolumeInUse {
+				t.Errorf("%s: it is %v at %+v, and was moved to %+v: %s", from, now.Usage, now.Location, is.Location, now.Condition.Message())
+			}
+			if len(s.e.Newer()) != 1 {
+				t.Errorf("%s: newer than the store: %v", from, s.e.Newer())
+			}
+		})
+	}
+}

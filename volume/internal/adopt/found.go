@@ -346,6 +346,7 @@ func (e *Adopter) adoptAs(v drivebay.Volume, why string, half bool, pvs map[stri
 		left = slices.DeleteFunc(slices.Clone(old.Left), func(c drivebay.LeftCopy) bool { return strings.EqualFold(c.Location.Partition, v.Location.Partition) })
 		text = fmt.Sprintf("the record is older than the drive: it names %s, which is gone; what is on the drive counts", instances.InstanceOf(old.Volume.Location))
 		v.Name, v.Created = cmp.Or(v.Name, old.Volume.Name), old.Volume.Created
+		v.Lost = partitions.LostOf(&old) // a copy of the volume lacks it as well
 		if v.Parameters == nil {
 			v.Parameters = old.Volume.Parameters
 		}

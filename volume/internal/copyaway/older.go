@@ -40,7 +40,7 @@ func (e *Copier) correctMove(ctx context.Context, id string) error {
 		return err
 	}
 	rec, err = e.Ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
-		r.Volume.Location = to
+		r.Volume.Location, r.Volume.Lost = to, partitions.LostOf(r)
 		if in, err := r.Volume.UsageMoved(drivebay.VolumeUsageMoved); err == nil { // else it does not leave a drive any more
 			r.Volume = in
 		}
@@ -53,6 +53,7 @@ func (e *Copier) correctMove(ctx context.Context, id string) error {
 		return err
 	}
 	e.Ledger.Note(drivebay.EventVolumeMoved, &rec.Volume, fmt.Sprintf("the record of volume %q was older than its move: it is on drive %s", rec.Volume.Name, to.Drives[0]))
+	e.Instances.NoteNewer(&rec.Volume, fmt.Sprintf("the record store has volume %s on drive %s, and it was moved to drive %s", rec.Volume.Name, partitions.MoveOf(&rec).From.Drives[0], to.Drives[0]))
 	_, err = e.correctAwaitsKey(ctx, rec)
 	return err
 }

@@ -15,6 +15,14 @@ func MoveOf(r *drivebay.VolumeRecord) *drivebay.Move {
 	return r.Work.Move
 }
 
+// LostOf returns what a volume has lost once its move has ended, as far as a record knows that is older than the end of the move.
+func LostOf(r *drivebay.VolumeRecord) *drivebay.Lost {
+	if m := MoveOf(r); m != nil && m.Lost != nil {
+		return m.Lost
+	}
+	return r.Volume.Lost
+}
+
 // AllAndBusy returns the records, the ids with work in progress, and how often the partitions
 // of the drives have changed, at one moment.
 func (e *Catalog) AllAndBusy() (all []*drivebay.VolumeRecord, busy map[string]bool, index uint64) {
