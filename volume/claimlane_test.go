@@ -5,22 +5,29 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume"
 )
 
-// atReport is LVM that calls do at the nth report from now on: a report waits for a drive that spins up.
+// atReport is LVM that calls do at the nth report from now on: a report waits for a drive that spins up. A report beside
+// another command is one of the listing in the background: a command that has begun is not held back any more.
 type atReport struct {
 	lvm.Runner
-	left atomic.Int32
-	do   func()
+	left, others atomic.Int32
+	do           func()
 }
 
 func (r *atReport) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	report := argv[1] == "fullreport"
+	if !report {
+		r.others.Add(1)
+		defer r.others.Add(-1)
+	}
 	out, err := r.Runner.Run(ctx, argv...)
-	if argv[1] == "fullreport" && r.left.Add(-1) == 0 {
+	if report && r.others.Load() == 0 && r.left.Add(-1) == 0 {
 		r.do()
 	}
 	return out, err
@@ -50,6 +57,7 @@ func TestClaimWithdrawnBeforeLVM(t *testing.T) {
 						defer u.mu.Unlock()
 						u.claimed[serial] = false
 					}
+					time.Sleep(time.Minute) // what was made is listed
 					r.left.Store(n)
 					switch what {
 					case "create":
