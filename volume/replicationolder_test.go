@@ -116,3 +116,29 @@ func TestReplicationOlderThanCopy(t *testing.T) {
 		}
 	})
 }
+
+// TestReplicationOlderThanGrowth: a replicated volume grows, its replication is disabled, and the volume is written to where its metadata were
+// before the growth. The store is restored from before. Disabling its replication again wipes nothing of that.
+func TestReplicationOlderThanGrowth(t *testing.T) {
+	t.Parallel()
+	onTwoSitesWith(t, sameDrives(2), ownSecret(), func(a, b *stand, _ func(bool)) {
+		ctx, r := a.Context(), marked()["a block volume on a partition"]
+		v, w := a.make("v", r), b.make("v", r)
+		a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+		b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+		time.Sleep(time.Minute)
+		older := a.record(v)
+		_, _, err := a.e.ExpandVolume(ctx, v.ID, drivebay.SizeRange{Required: 2 << 30})
+		a.must(err, a.stage(v), a.unstage(v))
+		a.must(a.e.DisableReplication(ctx, replicationOf(v)), a.stage(v))
+		at := int64(older.Volume.Replication.Disk) - 16<<10 // in the log of its activity
+		a.writeAt(a.device(v), "after", at)
+		a.must(a.unstage(v))
+		a.olderRecord(older)
+		time.Sleep(10 * time.Minute)
+		a.must(a.e.DisableReplication(ctx, replicationOf(v)), a.stage(v))
+		if got := a.readAt(a.device(v), 5, at); got != "after" {
+			t.Errorf("it reads %q", got)
+		}
+	})
+}

@@ -83,6 +83,15 @@ func DeviceFor(data uint64) uint64 {
 	return device
 }
 
+// DeviceIn is the largest valid size of a device on a disk of that size.
+func DeviceIn(disk uint64) uint64 {
+	n := (disk - MetadataBytes(disk)) / bitBytes * bitBytes
+	if !ValidSize(n) {
+		n -= bitBytes
+	}
+	return n
+}
+
 // Magic numbers of include/linux/drbd.h. DRBD 9 has metadata of its own.
 const (
 	magic08      = 0x83740267 + 4

@@ -85,6 +85,14 @@ const (
 	ProtocolC Protocol = 3
 )
 
+// ProtocolOf is the protocol with that letter.
+func ProtocolOf(letter string) Protocol {
+	if letter == "A" {
+		return ProtocolA
+	}
+	return ProtocolC
+}
+
 // Peer is a connection.
 type Peer struct {
 	Local, Remote netip.AddrPort

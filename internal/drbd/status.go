@@ -37,6 +37,11 @@ type Status struct {
 	Sent, Received uint64
 }
 
+// New reports whether the metadata of the local disk were never in use. In the role of primary, the lowest bit of the generation is set.
+func (s *Status) New() bool {
+	return s.Generations != nil && Metadata{Generations: Generations{Current: s.Generations.Current &^ 1}}.New()
+}
+
 // decodeStatus reads the answer to cmdGetStatus.
 func decodeStatus(r reply) (Status, error) {
 	s := Status{Minor: r.minor}

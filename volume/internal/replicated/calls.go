@@ -157,13 +157,6 @@ func (e *Replicator) decide(ctx context.Context, v *drivebay.Volume, c replicati
 	return nil, 0, errors.Join(err, k.Close())
 }
 
-func protocolOf(text string) drbd.Protocol {
-	if text == "A" {
-		return drbd.ProtocolA
-	}
-	return drbd.ProtocolC
-}
-
 // connect lets a volume connect to its peer, if it does not already. A side whose data have no generation of their own is
 // not connected.
 func (e *Devices) connect(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, secret drbd.Secret, discard bool) error {
@@ -174,13 +167,13 @@ func (e *Devices) connect(ctx context.Context, k drbd.Kernel, v *drivebay.Volume
 		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
 	case st.State.Connection != drbd.StandAlone && !discard, secret == drbd.Secret{}:
 		return nil
-	case unused(st) && r.HoldsData:
+	case st.New() && r.HoldsData:
 		return fmt.Errorf("volume %s: %w: its data have no generation of their own", v.ID, drivebay.ErrRefused)
 	case discard:
 		err = k.Disconnect(ctx, r.Local, r.Peer, true)
 	}
 	if err == nil {
-		err = k.Connect(ctx, resourceOf(v), drbd.Peer{Local: r.Local, Remote: r.Peer, Protocol: protocolOf(r.Protocol), Secret: secret.For(pairOf(v)), DiscardMyData: discard})
+		err = k.Connect(ctx, resourceOf(v), drbd.Peer{Local: r.Local, Remote: r.Peer, Protocol: drbd.ProtocolOf(r.Protocol), Secret: secret.For(pairOf(v)), DiscardMyData: discard})
 	}
 	if err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))

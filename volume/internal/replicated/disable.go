@@ -60,7 +60,14 @@ func (e *Devices) strip(ctx context.Context, v *drivebay.Volume) error {
 	if err == nil {
 		err = e.settle(ctx, v, e.belowOf(v), d.Size)
 	}
-	if err != nil && !errors.Is(err, drbd.ErrNoMetadata) {
+	plan := []steps.Step{e.wipe(v), e.Write.MarkReplicated("mark plain", v, false)}
+	if errors.Is(err, drbd.ErrNoMetadata) {
+		var marked bool
+		if marked, err = e.Write.MarkReplicated("", v, true).Done(ctx); !marked { // its replication was disabled since the record was written
+			plan = plan[1:]
+		}
+	}
+	if err != nil {
 		return err
 	}
 	// A copy from the peer has the filesystem or the encryption of the peer, which only a promotion has looked at. A volume without one
@@ -69,7 +76,7 @@ func (e *Devices) strip(ctx context.Context, v *drivebay.Volume) error {
 	if none != nil && !errors.Is(none, drivebay.ErrRefused) {
 		return none
 	}
-	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.wipe(v), e.Write.MarkReplicated("mark plain", v, false)}); err != nil {
+	if err := e.Steps.Run(ctx, v.ID, plan); err != nil {
 		return err
 	}
 	return e.plain(v, none)

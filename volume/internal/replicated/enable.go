@@ -121,7 +121,7 @@ func (e *Replicator) startAnew(ctx context.Context, v *drivebay.Volume, minor ui
 	err := e.LUKS.On(ctx, v, e.belowOf(v), true, func(_ context.Context, disk host.Disk) error {
 		piece = disk.Size()
 		data = piece - min(piece, room(piece))
-		if m, err := superblock(disk, piece); err == nil && m.Bytes > 0 && m.Bytes <= deviceIn(piece) {
+		if m, err := superblock(disk, piece); err == nil && m.Bytes > 0 && m.Bytes <= drbd.DeviceIn(piece) {
 			data = m.Bytes
 		}
 		return nil
@@ -348,7 +348,7 @@ func attached(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) (bool, err
 	if errors.Is(err, drbd.ErrNotFound) {
 		return false, nil
 	}
-	return err == nil && st.State.Disk != drbd.Diskless && (st.State.Role == drbd.RolePrimary) == v.Replication.Primary && !(unused(st) && v.Replication.HoldsData), err
+	return err == nil && st.State.Disk != drbd.Diskless && (st.State.Role == drbd.RolePrimary) == v.Replication.Primary && !(st.New() && v.Replication.HoldsData), err
 }
 
 // create writes new metadata, and records that they are there. Before that record they were never in use.

@@ -174,21 +174,12 @@ func (e *Devices) attachDisk(ctx context.Context, k drbd.Kernel, v *drivebay.Vol
 		if err := e.drbdmeta(ctx, r.Minor, moved, drbd.ApplyActivityLog(r.Minor, disk.Path())); err != nil {
 			return err
 		}
-		return k.Attach(ctx, r.Minor, drbd.Backing{Disk: disk.Path(), Bytes: min(drbd.DeviceFor(max(dataOf(v), m.Bytes)), deviceIn(size)), MaxResyncRate: r.MaxResyncRate})
+		return k.Attach(ctx, r.Minor, drbd.Backing{Disk: disk.Path(), Bytes: min(drbd.DeviceFor(max(dataOf(v), m.Bytes)), drbd.DeviceIn(size)), MaxResyncRate: r.MaxResyncRate})
 	})
 	if err != nil || size == r.Disk {
 		return err
 	}
 	return e.settle(ctx, v, below, size)
-}
-
-// deviceIn is the largest valid size of a device on a disk.
-func deviceIn(disk uint64) uint64 {
-	n := (disk - drbd.MetadataBytes(disk)) / 4096 * 4096
-	if !drbd.ValidSize(n) {
-		n -= 4096
-	}
-	return n
 }
 
 // role gives an attached device the role of the record. The side that holds the data gets a generation of its own
@@ -199,7 +190,7 @@ func (e *Devices) role(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) e
 	if err != nil {
 		return err
 	}
-	if unused(st) && r.HoldsData {
+	if st.New() && r.HoldsData {
 		if err := k.Primary(ctx, r.Minor, true); err != nil {
 			return err
 		}
@@ -224,9 +215,4 @@ func (e *Devices) role(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) e
 		return e.onceClosed(ctx, func() error { return k.Secondary(ctx, r.Minor) })
 	}
 	return nil
-}
-
-// unused reports whether the metadata were never in use.
-func unused(st drbd.Status) bool {
-	return st.Generations != nil && drbd.Metadata{Generations: drbd.Generations{Current: st.Generations.Current &^ 1}}.New()
 }
