@@ -84,7 +84,7 @@ func (e *Engine) wire(at *env.Env) {
 	e.provision = &provision.Provisioner{Env: at, Ledger: e.ledger, Steps: e.steps, Capabilities: e.capabilities, Partitions: e.partitions, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Erase: e.erase, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts}
 	e.snapshots = &snapshots.Snapshotter{Env: at, Ledger: e.ledger, Steps: e.steps, Instances: e.instances, Inventory: e.inventory, Write: e.write, Provision: e.provision}
 	e.expand = &expand.Expander{Env: at, Ledger: e.ledger, Steps: e.steps, Groups: e.groups, Device: e.device, Instances: e.instances, Inventory: e.inventory, Write: e.write, Mirror: e.mirror, LUKS: e.luks, Mounts: e.mounts, Watch: e.watch, Provision: e.provision}
-	e.drbd = &replicated.Devices{Env: at, Ledger: e.ledger, Steps: e.steps, Device: e.device, LUKS: e.luks, Partitions: e.partitions, Write: e.write}
+	e.drbd = &replicated.Devices{Env: at, Ledger: e.ledger, Steps: e.steps, Device: e.device, LUKS: e.luks, Partitions: e.partitions, Write: e.write, Instances: e.instances}
 	e.replicated = &replicated.Replicator{Devices: e.drbd, Mounts: e.mounts, Watch: e.watch, Expand: e.expand}
 	e.replications = &replicated.Observer{Devices: e.drbd, Inventory: e.inventory, Watch: e.watch, Provision: e.provision}
 	e.copyaway = &copyaway.Copier{Env: at, Ledger: e.ledger, Steps: e.steps, Partitions: e.partitions, Moves: e.moves, Device: e.device, Instances: e.instances, Inventory: e.inventory, Erase: e.erase, Write: e.write, LUKS: e.luks, Watch: e.watch, Provision: e.provision, Expand: e.expand, DRBD: e.drbd}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -141,4 +142,65 @@ func TestReplicationOlderThanGrowth(t *testing.T) {
 			t.Errorf("it reads %q", got)
 		}
 	})
+}
+
+// TestReplicationOlderThanRemoval: a copy is cut short, its replication is disabled, and the removal of the volume is cut short as well. The store is
+// restored from before. What is left of the volume does not count as a copy: the peer sends only what differed before the removal.
+func TestReplicationOlderThanRemoval(t *testing.T) {
+	t.Parallel()
+	for _, name := range few([]string{"a mirror", "a linear block volume", "encrypted ext4 on a partition"}) {
+		r := marked()[name]
+		for _, step := range []string{"mark", "erase"} {
+			for _, ended := range []bool{false, true} { // in the older record
+				removing := false
+				opt := ownSecret()
+				opt.Headers, opt.After = t.TempDir(), func(_, at string) error {
+					if removing && at == step {
+						return errKilled
+					}
+					return nil
+				}
+				onTwoSitesWith(t, sameDrives(2), opt, func(a, b *stand, network func(bool)) {
+					ctx, v, w := a.Context(), a.make("v", r), b.make("v", r)
+					a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+					b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+					time.Sleep(time.Minute)
+					older := b.record(w)
+					network(false)
+					time.Sleep(time.Minute)
+					a.must(a.stage(v, with(rightKey)))
+					a.writeAt("drbd0", "newer", 500<<20)
+					network(true)
+					for b.view(w).State.Disk == drbd.UpToDate { // until the copy begins
+						time.Sleep(10 * time.Millisecond)
+					}
+					network(false)
+					time.Sleep(time.Minute)
+					b.must(b.e.DisableReplication(ctx, replicationOf(w)))
+					if ended {
+						older = b.record(w)
+					}
+					removing = true
+					err := b.e.DeleteVolume(ctx, w.ID)
+					if removing = false; err == nil { // without that step
+						return
+					}
+					b.olderRecord(older)
+					network(true)
+					if ended {
+						b.refuses(name+" enabled", b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)), drivebay.ErrRefused)
+					}
+					time.Sleep(10 * time.Minute)
+					if info, err := b.e.ReplicationInfo(ctx, w.ID); err == nil && info.Status == drivebay.ReplicationHealthy {
+						t.Errorf("%s, removed until %s, record of one that has ended: %v: its replication is %s", name, step, ended, info.State)
+					}
+					if is := b.of(w); is.CSIStatus != drivebay.CSIFailed || !is.Condition.Abnormal() {
+						t.Errorf("%s: it is %v, %v", name, is.CSIStatus, is.Condition)
+					}
+					b.refuses(name+" staged", b.stage(w, with(rightKey)), drivebay.ErrRefused)
+					b.must(b.e.DeleteVolume(ctx, w.ID))
+				})
+			}
+		}
+	}
 }

@@ -28,7 +28,7 @@ func (e *Finder) RemovedSince(ctx context.Context, id string) error {
 	}
 	r, err = e.Ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
 		work := drivebay.Work{Op: drivebay.WorkCreate, Since: e.Machine.Now(), Size: r.Volume.Size, Made: []string{partitions.FoundHalf}}
-		r.Work, r.Volume.CSIStatus, r.Volume.Failure, r.Volume.AwaitsKey = &work, drivebay.CSIUnknown, nil, false
+		r.Work, r.Volume.CSIStatus, r.Volume.Failure, r.Volume.AwaitsKey, r.Volume.Replication = &work, drivebay.CSIUnknown, nil, false, nil
 		if r.Volume, err = r.Volume.Moved(drivebay.CSICreate); err == nil {
 			r.Volume, err = r.Volume.Failed(drivebay.Failure[drivebay.CSIStatus]{Cause: removedSince, Since: e.Machine.Now(), Retry: drivebay.RetryOnCall})
 		}
@@ -57,7 +57,7 @@ func (e *Finder) NotRemoved(ctx context.Context, id string) error {
 // another piece explains that for certain.
 func (e *Finder) SeemsRemoved(r *drivebay.VolumeRecord) bool {
 	v := &r.Volume
-	if w := r.Work; partitions.IsFoundHalf(r) || w != nil && (w.Op == drivebay.WorkRemove || w.Op == drivebay.WorkMove) || v.Replication != nil || v.Rest() != drivebay.CSICreated {
+	if w := r.Work; partitions.IsFoundHalf(r) || w != nil && (w.Op == drivebay.WorkRemove || w.Op == drivebay.WorkMove) || v.Rest() != drivebay.CSICreated {
 		return false
 	}
 	return slices.ContainsFunc(e.InstancesOf(v.ID), func(o OnDrive) bool { return o.Half && o.Is(v.Location) }) && len(e.OthersOf(v.ID, LocationsOf(r)...)) == 0

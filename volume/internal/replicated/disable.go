@@ -249,6 +249,9 @@ func (e *Devices) Correct(ctx context.Context, id string) error {
 // believeMark records that the replication of a volume is lost, if its piece is still marked.
 func (e *Devices) believeMark(ctx context.Context, v *drivebay.Volume) error {
 	marked, err := e.Write.MarkReplicated("", v, true).Done(ctx)
+	if err == nil && marked {
+		err = e.Instances.NotRemoved(ctx, v.ID)
+	}
 	if err != nil || !marked {
 		return err
 	}

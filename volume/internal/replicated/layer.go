@@ -153,6 +153,9 @@ var errBehind = fmt.Errorf("%w: it worked with the disk of its peer before it st
 func (e *Devices) attachDisk(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, below device.Stack) error {
 	r := v.Replication
 	size := uint64(0)
+	if err := e.Instances.NotRemoved(ctx, v.ID); err != nil { // the peer would take what is wiped in part for a copy
+		return err
+	}
 	err := e.LUKS.On(ctx, v, below, true, func(_ context.Context, disk host.Disk) error { // drbdmeta works on a disk in use
 		size = disk.Size()
 		return nil

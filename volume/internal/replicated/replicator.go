@@ -17,6 +17,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/env"
 	"github.com/drivebay/drivebay/volume/internal/expand"
+	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/luks"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
@@ -38,6 +39,7 @@ type Devices struct {
 	LUKS       *luks.Crypt
 	Partitions *partitions.Catalog
 	Write      *write.Writer
+	Instances  *instances.Finder
 
 	seen seen
 }
