@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,4 +204,57 @@ func TestReplicationOlderThanRemoval(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestReplicationOlderThanDemotion: a volume was primary here, was demoted, and its peer was promoted and written to. The store is restored from
+// before. Without its peer it is not primary by that record: its metadata say that it was demoted. An operator can still use its data.
+func TestReplicationOlderThanDemotion(t *testing.T) {
+	t.Parallel()
+	for _, operator := range []bool{false, true} {
+		onTwoSites(t, ownSecret(), func(a, b *stand, network func(bool)) {
+			v := replicated(a, b, requests()["ext4 on a partition"])
+			older := a.record(v)
+			failOver(a, b, v)
+			network(false)
+			b.makeFile(v, "newer")
+			a.olderRecord(older)
+			time.Sleep(10 * time.Minute)
+			a.refuses("staged", a.stage(v), drivebay.ErrUnavailable)
+			if operator {
+				a.must(a.e.PromoteVolume(a.Context(), byForce(replicationOf(v))))
+				a.hasFiles(v, "", "before")
+				return
+			}
+			network(true)
+			time.Sleep(10 * time.Minute)
+			if info, err := a.e.ReplicationInfo(a.Context(), v.ID); err != nil || info.Status != drivebay.ReplicationHealthy || info.Primary {
+				t.Errorf("the peer answers: %+v, %v", info, err)
+			}
+			a.refuses("staged", a.stage(v), drivebay.ErrRefused)
+			failOver(b, a, v)
+			a.hasFiles(v, "", "before", "newer")
+		})
+	}
+}
+
+// TestReplicationMovedAlone: the device of a primary is taken down while its volume moves to another drive, and its peer does not answer from then
+// on. The volume is primary again after that.
+func TestReplicationMovedAlone(t *testing.T) {
+	t.Parallel()
+	var cut atomic.Pointer[func(bool)]
+	opt := ownSecret()
+	opt.After = func(_, step string) error {
+		if network := cut.Load(); network != nil && step == "down" {
+			(*network)(false)
+		}
+		return nil
+	}
+	onTwoSitesWith(t, sameDrives(2), opt, func(a, b *stand, network func(bool)) {
+		v := replicated(a, b, requests()["ext4 on a partition"])
+		cut.Store(&network)
+		from := v.Location.Drives[0]
+		a.must(a.mgr.Operate(a.Context(), from, drivebay.LeaveRelease, ""))
+		a.usage(from, drivebay.UsageReleased, time.Hour)
+		a.hasFiles(v, "", "before")
+	})
 }

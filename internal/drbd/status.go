@@ -42,6 +42,13 @@ func (s *Status) New() bool {
 	return s.Generations != nil && Metadata{Generations: Generations{Current: s.Generations.Current &^ 1}}.New()
 }
 
+// Demoted reports whether the metadata of the local disk say of a secondary that it was one when it was last in use: not a primary whose
+// machine stopped. Generations of what it wrote without its peer, which it had as a primary, say nothing (drbd_set_role of
+// drivers/block/drbd/drbd_nl.c).
+func (s *Status) Demoted() bool {
+	return s.Generations != nil && !s.New() && s.Generations.Current&1 == 0 && s.Generations.Bitmap == 0
+}
+
 // decodeStatus reads the answer to cmdGetStatus.
 func decodeStatus(r reply) (Status, error) {
 	s := Status{Minor: r.minor}

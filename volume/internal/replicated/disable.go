@@ -132,6 +132,9 @@ func (e *Devices) Drop(ctx context.Context, v drivebay.Volume) error {
 	}
 	defer k.Close()
 	e.seen.forget(&v)
+	if st, err := statusOf(ctx, k, &v); err == nil && st.State.Role == drbd.RolePrimary {
+		e.down.Store(v.ID, true)
+	}
 	return e.Steps.Run(ctx, v.ID, []steps.Step{e.takeDown(k, &v)})
 }
 

@@ -22,7 +22,7 @@ func (e *Replicator) Enable(ctx context.Context, v drivebay.Volume, r drivebay.R
 	if r.Pair == v.ID {
 		r.Pair = ""
 	}
-	err := check(r)
+	err := replication.Check(r)
 	newer := false
 	if err == nil {
 		newer, err = markIsNewer(ctx, e.Devices, &v)
@@ -151,21 +151,6 @@ func (e *Replicator) format(ctx context.Context, v *drivebay.Volume, minor uint3
 	})
 	if err != nil {
 		return fmt.Errorf("volume %s: metadata of DRBD: %w", v.ID, err)
-	}
-	return nil
-}
-
-// check refuses a request that no connection can be made of.
-func check(r drivebay.ReplicationRequest) error {
-	switch {
-	case r.Protocol != "A" && r.Protocol != "C":
-		return fmt.Errorf("protocol: %w: %q: must be A or C", drivebay.ErrInvalid, r.Protocol)
-	case !r.Local.IsValid() || !r.Peer.IsValid() || r.Local.Addr().IsUnspecified() || r.Peer.Addr().IsUnspecified() || r.Local.Port() == 0 || r.Peer.Port() == 0:
-		return fmt.Errorf("addresses %s and %s: %w: must have an address and a port", r.Local, r.Peer, drivebay.ErrInvalid)
-	case r.Local.Addr().Unmap().Is4() != r.Peer.Addr().Unmap().Is4():
-		return fmt.Errorf("addresses %s and %s: %w: must be of one family", r.Local, r.Peer, drivebay.ErrInvalid)
-	case r.Local == r.Peer:
-		return fmt.Errorf("addresses %s and %s: %w: must differ", r.Local, r.Peer, drivebay.ErrInvalid)
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (e *Devices) replugged(v *drivebay.Volume, below device.Stack) bool {
 }
 
 // errBehind is why a side does not become primary with what it has.
-var errBehind = fmt.Errorf("%w: it worked with the disk of its peer before it stopped, and its own data are older: it is primary again once it is connected to the peer; "+
+var errBehind = fmt.Errorf("%w: its own data are older than those of its peer, or may be: it is primary again once it is connected to the peer; "+
 	"`drivebay replication promote --force` uses its data as they are", drivebay.ErrUnavailable)
 
 // attachDisk proves that the piece is the volume's, that nothing has it open, and that its metadata are at the end of the
@@ -207,12 +207,14 @@ func (e *Devices) role(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) e
 			e.Log.Info("the peer was promoted meanwhile: the volume is secondary here", "op", "replication", "volume", v.ID)
 			return e.change(v, func(r *drivebay.Replication) { r.Primary = false })
 		}
-		if r.Behind && (st.State.Connection < drbd.Connected || st.State.PeerDisk != drbd.UpToDate) {
-			return errBehind
+		_, down := e.down.Load(v.ID)
+		if (r.Behind || st.Demoted() && !down) && (st.State.Connection < drbd.Connected || st.State.PeerDisk != drbd.UpToDate) {
+			return errBehind // a record that its metadata contradict is older than the demotion
 		}
 	}
 	switch {
 	case r.Primary && st.State.Role != drbd.RolePrimary:
+		e.down.Delete(v.ID)
 		return k.Primary(ctx, r.Minor, false)
 	case !r.Primary && st.State.Role == drbd.RolePrimary:
 		return e.onceClosed(ctx, func() error { return k.Secondary(ctx, r.Minor) })

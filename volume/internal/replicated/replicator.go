@@ -42,6 +42,7 @@ type Devices struct {
 	Instances  *instances.Finder
 
 	seen seen
+	down sync.Map // the volumes whose device was taken down here while it was primary
 }
 
 // Replicator replicates volumes: it carries out what a caller asks for.

@@ -342,9 +342,12 @@ func (s *System) Down(_ context.Context, name string) error {
 	case r.dev != nil && (r.dev.Handles > 0 || r.dev.Claimed()):
 		return refusal("down", -12)
 	}
-	s.cut(r)
-	r.role = api.RoleSecondary
+	if s.link != nil && r.link >= api.Connected {
+		s.link.round()
+	}
+	r.role = api.RoleSecondary // the kernel demotes before it disconnects (drbd_adm_down)
 	r.uuids[0] &^= 1
+	s.cut(r)
 	r.detach()
 	r.remove()
 	s.resources = slices.DeleteFunc(s.resources, func(o *resource) bool { return o == r })
