@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Replication is how a volume is replicated to a volume of another machine. It has no secret, because it is stored and
-// shown to people.
+// Replication is how a volume is replicated to a volume of another machine. It has no secret: it is stored and shown to people.
 type Replication struct {
 	// Minor is the number of the DRBD device, which no other volume of the machine has.
 	Minor uint32 `json:"minor"`
@@ -14,6 +13,7 @@ type Replication struct {
 	// HoldsData is true if the volume had its data here when its replication was enabled, or was primary here since.
 	// Metadata that were never in use cannot defend data.
 	HoldsData bool `json:"holdsData,omitempty"`
+	Used      bool `json:"used,omitempty"` // the data have a generation: metadata without one were made after this was recorded
 	// Primary is the role that the volume has here: only a primary is staged.
 	Primary bool `json:"primary,omitempty"`
 	// Behind: it was primary here without its disk, so that only the peer has what was written since.

@@ -258,3 +258,31 @@ func TestReplicationMovedAlone(t *testing.T) {
 		a.hasFiles(v, "", "before")
 	})
 }
+
+// TestReplicationOlderThanTarget: a volume was the source of a replication. That was disabled, and the volume is now the target of its peer, which
+// has sent nothing yet. The store is restored from before. Its data do not count as the newest again.
+func TestReplicationOlderThanTarget(t *testing.T) {
+	t.Parallel()
+	onTwoSites(t, ownSecret(), func(a, b *stand, network func(bool)) {
+		v := replicated(a, b, requests()["ext4 on a partition"])
+		older := a.record(v)
+		failOver(a, b, v)
+		b.makeFile(v, "newer")
+		a.must(a.e.DisableReplication(a.Context(), replicationOf(v)))
+		network(false)
+		a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, false)))
+		time.Sleep(time.Minute)
+		a.olderRecord(older)
+		time.Sleep(10 * time.Minute)
+		a.refuses("staged", a.stage(v), drivebay.ErrRefused)
+		if is := a.of(v); is.Replication == nil || !is.Replication.Ended || !is.Condition.Abnormal() {
+			t.Errorf("it is %+v, %v", is.Replication, is.Condition)
+		}
+		network(true)
+		a.must(a.e.EnableReplication(a.Context(), replicateFrom(v, siteA, siteB, false)))
+		time.Sleep(10 * time.Minute)
+		bothReady("it is the target again", v, a, b)
+		failOver(b, a, v)
+		a.hasFiles(v, "", "before", "newer")
+	})
+}

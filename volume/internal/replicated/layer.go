@@ -171,6 +171,9 @@ func (e *Devices) attachDisk(ctx context.Context, k drbd.Kernel, v *drivebay.Vol
 				moved = drbd.MovedFrom(r.Disk)
 			}
 		}
+		if err == nil && m.New() && r.Used { // as the source it would replace the data of its peer, or be used in their place
+			err = e.believeMark(ctx, v)
+		}
 		if err != nil {
 			return err
 		}
@@ -198,6 +201,12 @@ func (e *Devices) role(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) e
 			return err
 		}
 		st.State.Role = drbd.RolePrimary
+	}
+	if r.HoldsData && !r.Used {
+		if err := e.change(v, func(r *drivebay.Replication) { r.Used = true }); err != nil {
+			return err
+		}
+		r = v.Replication
 	}
 	if r.Primary && st.State.Role != drbd.RolePrimary {
 		if st, err = e.meet(ctx, k, v, st); err != nil {
