@@ -120,27 +120,29 @@ func (e *Snapshotter) MakeSnapshot(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	}
-	t, err := groups.Tags(map[string]string{groups.KeyWhat: "snapshot", groups.KeyID: id, groups.KeyName: s.Name, groups.KeyMode: source.Volume.Mode.String(), groups.KeyFS: s.FSType,
-		groups.KeyUUID: source.Volume.FSUUID, groups.KeyLUKS: s.LUKSUUID, groups.KeySource: s.Source, partitions.KeyCreated: s.Created.UTC().Format(time.RFC3339), partitions.KeyInst: instances.InstanceTag(s.Location)})
-	if err != nil {
-		return err
-	}
 	l, wrote := s.Location, new(atomic.Bool)
-	plan, err := lvm.Snapshot(lvm.Volume{Group: l.VG, Name: l.LV, Tags: t}, source.Volume.Location.LV)
-	if err != nil {
-		return err
-	}
 	snapshot := e.Write.LVMStep("snapshot", l, wrote, func(r *lvm.Report) ([]lvm.Step, error) {
 		size := source.Volume.Size + place.OverheadOf(&source.Volume)
 		if lv := partitions.LVOf(r, source.Volume.Location); lv != nil {
 			size = max(size, lv.Size)
 		}
-		return plan, place.FitsPool(r, l, size)
+		t, err := tagsOf(s, &source.Volume)
+		if err != nil {
+			return nil, err
+		}
+		plan, err := lvm.Snapshot(lvm.Volume{Group: l.VG, Name: l.LV, Tags: t}, source.Volume.Location.LV)
+		return plan, errors.Join(err, place.FitsPool(r, l, size))
 	})
 	create := snapshot.Do
 	snapshot.Do = func(ctx context.Context) error {
 		if err := e.Provision.Whole(&source.Volume); err != nil {
 			return err
+		}
+		if now := e.Machine.Now(); now.Sub(s.Created) > time.Second { // the call waited, or goes on after a restart: it has what the volume has now
+			s.Created = now
+			if err := e.PutSnapshot(r); err != nil {
+				return err
+			}
 		}
 		return create(ctx)
 	}
@@ -159,6 +161,12 @@ func (e *Snapshotter) MakeSnapshot(ctx context.Context, id string) error {
 	}
 	e.Ledger.Note(drivebay.EventSnapshotCreated, &source.Volume, fmt.Sprintf("snapshot %q (%s) was made", s.Name, id))
 	return nil
+}
+
+// tagsOf returns what the logical volume of a snapshot says about it.
+func tagsOf(s *drivebay.VolumeSnapshot, source *drivebay.Volume) ([]string, error) {
+	return groups.Tags(map[string]string{groups.KeyWhat: "snapshot", groups.KeyID: s.ID, groups.KeyName: s.Name, groups.KeyMode: source.Mode.String(), groups.KeyFS: s.FSType,
+		groups.KeyUUID: source.FSUUID, groups.KeyLUKS: s.LUKSUUID, groups.KeySource: s.Source, partitions.KeyCreated: s.Created.UTC().Format(time.RFC3339), partitions.KeyInst: instances.InstanceTag(s.Location)})
 }
 
 // RemoveSnapshot deletes a snapshot and its record.
