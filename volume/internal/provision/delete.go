@@ -71,8 +71,24 @@ func (e *Provisioner) MayRemove(ctx context.Context, v *drivebay.Volume) error {
 	return nil
 }
 
+// mayLeave refuses to leave a part of a volume unwiped, on a drive that is lost for good, before every drive was read: the record can be older
+// than a new leg of the mirror.
+func (e *Provisioner) mayLeave(id string) error {
+	rec, err := e.Ledger.Record(id)
+	if err != nil || rec.Work != nil && rec.Work.Op == drivebay.WorkRemove {
+		return err
+	}
+	if _, _, alone := e.Mirror.SurvivingMirror(&rec); alone || mirror.LostForGood(e.Drives.Snapshot(), rec.Volume.Location) {
+		return e.Inventory.UnreadDrives(inventory.EveryDrive)
+	}
+	return nil
+}
+
 // WantRemoved records that a volume is to be removed.
 func (e *Provisioner) WantRemoved(id string) error {
+	if err := e.mayLeave(id); err != nil {
+		return err
+	}
 	_, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
 		work := &drivebay.Work{Op: drivebay.WorkRemove, Since: e.Machine.Now()}
 		switch {
