@@ -14,8 +14,8 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 )
 
-// listVolumes lists the volumes on the drives of a snapshot, and adopts those that are in no record. It renews
-// the report of LVM, or makes one only if the drives have changed.
+// listVolumes lists the volumes on the drives of a snapshot, and adopts those that are in no record. It renews the report of LVM, or
+// makes one only if the drives have changed.
 func (e *Engine) listVolumes(ctx context.Context, s *drivebay.Snapshot, renew bool) error {
 	e.ledger.Mu.Lock()
 	before := maps.Clone(e.partitions.Listings)
@@ -40,8 +40,7 @@ func (e *Engine) listVolumes(ctx context.Context, s *drivebay.Snapshot, renew bo
 	return errors.Join(errs...)
 }
 
-// lister lists the volumes on the drives in the background: a listing takes as long as a drive takes to
-// answer.
+// lister lists the volumes on the drives in the background: a listing takes as long as a drive takes to answer.
 type lister struct {
 	e       *Engine
 	due     time.Time          // when a listing begins though no drive has changed

@@ -64,11 +64,11 @@ func TestReadErrorStays(t *testing.T) {
 	})
 }
 
-// slowStat is a machine whose kernel has counted more requests of a drive, and more time for them.
+// slowStat is a machine whose kernel has counted more requests of a drive, and more time for them, and has been busy with them.
 type slowStat struct {
 	host.Worker
-	name             string
-	requests, millis atomic.Uint64
+	name                   string
+	requests, millis, busy atomic.Uint64
 }
 
 func (m *slowStat) ReadFile(name string) ([]byte, error) {
@@ -81,35 +81,59 @@ func (m *slowStat) ReadFile(name string) ([]byte, error) {
 		}
 		add(0, m.requests.Load())
 		add(3, m.millis.Load())
+		add(9, m.busy.Load())
 		return []byte(strings.Join(f, " ") + "\n"), nil
 	}
 	return b, err
 }
 
-// TestLatencyEnds: that requests take long is a finding as long as they do, also when the record of the volume is written. It ends once they
-// are not measured any more.
+// TestLatencyEnds: that requests take long is a finding as long as they do: of a filesystem and of a block device, with many requests at once
+// and with one after the other, and also when the record of the volume is written. It ends once they are not measured any more.
 func TestLatencyEnds(t *testing.T) {
 	t.Parallel()
-	onStand(t, func(s *stand) {
-		v, _ := s.apart(drivebay.TypeHDD)
-		s.must(s.stage(v), s.publish(v, "pod"))
-		time.Sleep(3 * time.Minute)
-		m := &slowStat{Worker: s.sim, name: s.drive(v).Name}
-		s.machine = m
-		s.start()
-		time.Sleep(2 * time.Minute)
-		for n := range 100 {
-			m.requests.Add(10)
-			m.millis.Add(10 * 5000)
-			time.Sleep(6 * time.Second)
-			if c := s.of(v).Condition; n > 20 && !strings.Contains(reasons(c), "HighLatency") {
-				s.Fatalf("slow for %d s: %s", 6*n, c.Message())
-			}
-		}
-		s.must(s.unpublish(v, "pod"), s.unstage(v))
-		time.Sleep(10 * time.Minute)
-		if c := s.of(v).Condition; c.Abnormal() {
-			s.Errorf("not in use: %s", c.Message())
-		}
-	})
+	for name, c := range map[string]struct {
+		block bool
+		each  uint64 // requests in 6 s, of 5 s each
+	}{"a filesystem, many requests": {false, 10}, "a filesystem, one after the other": {false, 1}, "a block device": {true, 10}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onStand(t, func(s *stand) {
+				r := requests()["ext4 on a partition"]
+				if c.block {
+					r = requests()["a partition"]
+				}
+				v := s.make("v", r)
+				s.must(s.stage(v), s.publish(v, "pod"))
+				time.Sleep(3 * time.Minute)
+				m := &slowStat{Worker: s.sim, name: s.drive(v).Name}
+				s.machine = m
+				s.start()
+				time.Sleep(2 * time.Minute)
+				for n := range 100 {
+					m.requests.Add(c.each)
+					m.millis.Add(c.each * 5000)
+					m.busy.Add(5000)
+					time.Sleep(6 * time.Second)
+					if c := s.of(v).Condition; n > 20 && !strings.Contains(reasons(c), "HighLatency") {
+						s.Fatalf("slow for %d s: %s", 6*n, c.Message())
+					}
+				}
+				m.requests.Add(1) // a drive spins up
+				m.millis.Add(12000)
+				m.busy.Add(12000)
+				time.Sleep(3 * time.Minute)
+				if c := s.of(v).Condition; c.Abnormal() {
+					s.Errorf("one request took long: %s", c.Message())
+				}
+				m.requests.Add(100)
+				m.millis.Add(100 * 5000)
+				time.Sleep(time.Minute)
+				s.must(s.unpublish(v, "pod"), s.unstage(v))
+				time.Sleep(10 * time.Minute)
+				if c := s.of(v).Condition; c.Abnormal() {
+					s.Errorf("not in use: %s", c.Message())
+				}
+			})
+		})
+	}
 }

@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 
+	"github.com/drivebay/drivebay/volume/internal/mirror"
 	"github.com/drivebay/drivebay/volume/internal/watch"
 )
 
@@ -19,15 +20,15 @@ func (e *Engine) tick(ctx context.Context) {
 	defer e.inventory.ViewMu.Unlock()
 	weighed := map[string]bool{}
 	for _, r := range e.ledger.All() {
-		seen := e.watch.Views[r.Volume.ID]
-		if seen == nil || seen.Staged == nil {
+		if mirror.StagedAt(&r.Volume) == nil {
 			continue
 		}
-		for _, id := range r.Volume.Location.Drives { // also of a record that was written since the view
+		for _, id := range r.Volume.Location.Drives {
 			weighed[id] = true
 			e.watch.IOLoad(id)
 		}
-		if seen.Known.Record != r {
+		seen := e.watch.Views[r.Volume.ID]
+		if seen == nil || seen.Staged == nil || seen.Known.Record != r {
 			continue
 		}
 		g := e.mounts.Counters.Of(r.Volume.ID)

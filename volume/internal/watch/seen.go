@@ -25,13 +25,15 @@ type load struct {
 	at       time.Time
 	requests uint64
 	millis   uint64
+	busy     uint64
 }
 
-// How long a load is measured, and how many requests make a mean: a single one that
+// How long a load is measured, and how many requests make a mean, or how long the drive was busy with fewer: a single one that
 // waited for a disk to spin up must not.
 const (
 	loadTime     = time.Minute
 	loadRequests = 16
+	loadBusy     = loadTime / 2
 )
 
 // SeeDrives records a new snapshot of the drives. Counters and temperatures, which
@@ -93,21 +95,48 @@ func stateOf(d *drivebay.Drive) kernelState {
 
 // IOLoad measures how long requests of a drive take, over a minute at a time
 // (Documentation/admin-guide/iostats.rst: fields 1 and 5 count reads and writes,
-// 4 and 8 their milliseconds).
+// 4 and 8 their milliseconds, 10 those in which there were any).
 func (e *Watcher) IOLoad(id string) {
 	seen, now := e.seenDrives[id], e.Machine.Now()
 	if seen == nil || seen.drive == nil || now.Sub(seen.load.at) < loadTime {
 		return
 	}
-	f := e.stat(seen.drive.Name)
-	if len(f) < 8 {
-		return
+	last, is := seen.load, e.loadOf(seen.drive)
+	is.at = now
+	seen.load, seen.io.await = is, last.await(is)
+}
+
+// loadOf returns the counters of a drive. On kernels before 6.4, only the paths count the requests of an NVMe drive with several
+// (drivers/nvme/host/multipath.c, nvme_mpath_start_request); where the drive counts them as well, the mean is the same.
+func (e *Watcher) loadOf(d *drivebay.Drive) (is load) {
+	for _, name := range namesOf(d) {
+		if f := e.stat(name); len(f) >= 10 {
+			is.requests, is.millis, is.busy = is.requests+f[0]+f[4], is.millis+f[3]+f[7], max(is.busy, f[9])
+		}
 	}
-	last, is := seen.load, load{at: now, requests: f[0] + f[4], millis: f[3] + f[7]}
-	seen.load, seen.io.await = is, 0
-	if n := is.requests - last.requests; !last.at.IsZero() && is.requests > last.requests && n >= loadRequests && is.millis > last.millis {
-		seen.io.await = time.Duration((is.millis-last.millis)/n) * time.Millisecond
+	return is
+}
+
+// await returns how long requests took between two moments; 0 if there were too few to tell.
+func (last load) await(is load) time.Duration {
+	n := is.requests - last.requests
+	switch {
+	case last.at.IsZero() || is.requests <= last.requests || is.millis <= last.millis || is.busy < last.busy: // or a path was added or removed
+	case n >= loadRequests || is.busy-last.busy >= uint64(loadBusy.Milliseconds()):
+		return time.Duration((is.millis-last.millis)/n) * time.Millisecond
 	}
+	return 0
+}
+
+// namesOf returns the names of the block devices of a drive.
+func namesOf(d *drivebay.Drive) []string {
+	names := []string{d.Name}
+	for _, p := range d.Paths {
+		if p.Name != d.Name {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // ForgetLoads drops how long requests took of drives whose load is not measured any more, because no volume on them is in use.
@@ -122,14 +151,8 @@ func (e *Watcher) ForgetLoads(measured map[string]bool) {
 // completed returns how many requests have completed, as the snapshot's Kernel counts
 // them: reads, writes, discards and flushes, on every path to the drive.
 func (e *Watcher) completed(d *drivebay.Drive) uint64 {
-	names := []string{d.Name}
-	for _, p := range d.Paths {
-		if p.Name != d.Name {
-			names = append(names, p.Name)
-		}
-	}
 	var sum uint64
-	for _, name := range names {
+	for _, name := range namesOf(d) {
 		f := e.stat(name)
 		for _, i := range []int{0, 4, 11, 15} {
 			if i < len(f) {
