@@ -302,7 +302,8 @@ func TestNewsOfANewDrive(t *testing.T) {
 	}
 }
 
-// TestRemovedAndInUse: a drive that was removed, is back and is in use is not safe to pull, with bays and without.
+// TestRemovedAndInUse: a drive that was removed, is back and is in use is not safe to pull, with bays and without; nor is one that the kernel
+// does not remove.
 func TestRemovedAndInUse(t *testing.T) {
 	for _, bay := range []string{"", "1"} {
 		for _, u := range []drivebay.Use{{Kind: "mount", Device: "sdb1", What: "/mnt"}, {Kind: "md", Device: "md0"}, {Kind: "lvm", Device: "dm-0", Ours: true}, {Kind: "partition", Device: "sdb1", Ours: true}} {
@@ -313,6 +314,10 @@ func TestRemovedAndInUse(t *testing.T) {
 			}
 			if is := overview.OfDrive(d); strings.Contains(is.Waits, u.Device) == idle {
 				t.Errorf("bay %q, %+v: %+v", bay, u, is)
+			}
+			d.Usage = drivebay.UsageRemoving // the kernel has no file to remove it
+			if st := stepOf(&drivebay.Snapshot{}, d); strings.Contains(st.text, "pull the drive anyway") != idle || strings.Contains(st.text, u.Device) == idle {
+				t.Errorf("bay %q, %+v: %+v", bay, u, st)
 			}
 		}
 	}

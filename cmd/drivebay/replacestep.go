@@ -35,7 +35,7 @@ func stepOf(s *drivebay.Snapshot, d *drivebay.Drive) step {
 	case drivebay.UsageReleased:
 		return step{text: "RELEASED: nothing depends on the drive", verb: drivebay.LeaveApprove, ask: true}
 	case drivebay.UsageRemoving:
-		return step{text: "REMOVING: " + cmp.Or(cause, "the kernel removes the drive; if it cannot, pull the drive anyway: "+s.Where(d))}
+		return step{text: "REMOVING: " + cmp.Or(cause, "the kernel removes the drive; if it cannot, "+overview.PullAnyway(d)+": "+s.Where(d))}
 	case drivebay.UsageRemoved:
 		return removedStep(s, d)
 	case drivebay.UsageFailed:

@@ -107,3 +107,11 @@ func Holder(d *drivebay.Drive) string {
 	}
 	return ""
 }
+
+// PullAnyway returns what an operator does with a drive that the kernel cannot remove: it can be in use again, or still if it is removed by force.
+func PullAnyway(d *drivebay.Drive) string {
+	if h := Holder(d); h != "" {
+		return "end its use (" + h + ") before you pull it, unless its data are given up"
+	}
+	return "pull the drive anyway"
+}

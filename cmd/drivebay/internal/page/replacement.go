@@ -44,7 +44,7 @@ func stepsOf(s *drivebay.Snapshot, d *drivebay.Drive) []Step {
 	case drivebay.UsageReleased:
 		at, text = 1, "Nothing depends on the drive. It waits for your approval."
 	case drivebay.UsageRemoving:
-		at, text = 2, "If the kernel cannot remove it, pull the drive anyway: "+s.Where(d)
+		at, text = 2, "If the kernel cannot remove it, "+overview.PullAnyway(d)+": "+s.Where(d)
 	case drivebay.UsageFailed:
 		failed, text = true, cmp.Or(cause, "the removal cannot continue")
 	case drivebay.UsageRemoved:
