@@ -150,6 +150,7 @@ func (d *daemon) run(ctx context.Context) error {
 		func() error { return edge.Serve(ctx, listeners...) },
 		func() error { return d.notices.Run(ctx) },
 		func() error { return d.record(ctx, recorder, tick) },
+		func() error { return endIfStuck(ctx, d.machine, d.alive) },
 	}
 	if d.volumes != nil {
 		parts = append(parts, func() error { return d.volumes.Run(ctx) })
@@ -179,9 +180,39 @@ func (d *daemon) run(ctx context.Context) error {
 	return errors.Join(first, d.stop(ended, running, st))
 }
 
+// alive reports whether the drives and the volumes are looked at.
 func (d *daemon) alive() bool {
+	fresh := func(seq uint64, at time.Time) bool { return seq == 0 || d.machine.Now().Sub(at) < drivemgr.StaleAfter }
 	s := d.engine.Snapshot()
-	return s.Seq == 0 || d.machine.Now().Sub(s.At) < drivemgr.StaleAfter
+	if d.volumes != nil {
+		if v := d.volumes.Volumes(); !fresh(v.Seq, v.At) {
+			return false
+		}
+	}
+	return fresh(s.Seq, s.At)
+}
+
+// How often a daemon is looked at, and how often in a row it is stuck until it ends: after a pause of the machine, or a change of the
+// clock, what was seen last is old for a moment.
+const (
+	stuckEvery = 20 * time.Second
+	stuckTimes = 3
+)
+
+// endIfStuck ends a daemon that does not look at its drives and volumes any more: what it says of them is of before, and it would say so for
+// ever. The one that is started in its place says that it does not know, until it has looked.
+func endIfStuck(ctx context.Context, clock host.Clock, alive func() bool) error {
+	for stuck := 0; stuck < stuckTimes; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-clock.After(stuckEvery):
+		}
+		if stuck++; alive() {
+			stuck = 0
+		}
+	}
+	return errors.New("the daemon does not look at its drives or volumes any more: it ends, so that it is started again")
 }
 
 // attend reports the start once the first snapshot is there. From then on it reads the

@@ -58,3 +58,25 @@ func TestNotify(t *testing.T) {
 		t.Error("a socket that is gone is no error")
 	}
 }
+
+// TestEndIfStuck: a daemon that does not look any more ends; one that was paused for a moment goes on.
+func TestEndIfStuck(t *testing.T) {
+	clock, ended, alive := make(handClock), make(chan error, 1), make(chan bool, 10)
+	go func() { ended <- endIfStuck(t.Context(), clock, func() bool { return <-alive }) }()
+	for _, is := range []bool{true, false, false, true, false, false, false} {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ends too early: %v", err)
+		case clock <- time.Time{}:
+			alive <- is
+		}
+	}
+	if err := <-ended; err == nil {
+		t.Error("it ends without an error: nothing starts it again")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := endIfStuck(ctx, make(handClock), func() bool { return false }); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}
