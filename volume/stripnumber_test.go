@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
@@ -38,22 +37,13 @@ func TestDisabledOnAnotherDrive(t *testing.T) {
 				m := &beforeNth{Machine: s.sim}
 				s.machine = m
 				s.start()
-				d, other := s.named("nvme0n1"), s.named("nvme1n1")
-				s.inject(d.ID, "vanish")
-				time.Sleep(time.Minute)
-				s.make("other", requests()["ext4 on a partition"])
-				s.inject(other.ID, "vanish")
-				s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "return"}))
-				time.Sleep(time.Minute)
+				d, other := s.besideAway()
 				v := s.make("v", requests()["ext4 on a partition"])
 				s.must(s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, true)))
 				want := s.record(v).Volume.FSUUID
 				m.dev, m.do = "/dev/nvme0n1p1", func() {
 					swaps++
-					for _, f := range []hostsim.Fault{{Drive: d.Serial, Fault: "vanish"}, {Drive: other.Serial, Fault: "return"}, {Drive: d.Serial, Fault: "return"}} {
-						s.must(s.sim.Inject(f))
-					}
-					time.Sleep(3 * time.Second)
+					s.takesName(d, other)
 				}
 				m.left.Store(nth + 1)
 				_ = s.e.DisableReplication(s.Context(), replicationOf(v)) // refused, or done before
