@@ -168,7 +168,7 @@ var lvmRules = []Rule{
 	{
 		Section: OnLVM, Reason: "ThinPoolOutOfMetadataSpace", Severity: drivebay.SeverityInaccessible,
 		When: "the thin pool has no metadata space left, or its metadata is read-only",
-		Says: "that the pool accepts no more writes", Next: "Stop the pods that use volumes of the pool, so that these are unstaged. Extend it with `drivebay heal {volume}`, " + repairPool,
+		Says: "that the pool accepts no more writes", Next: "Stop the pods that use volumes of the pool, so that these are unstaged. Extend the pool with `drivebay heal {volume}`, " + repairPool,
 		Source: "lvmthin(7), metadata space exhaustion; lvs(8): volume health metadata_read_only",
 		check: func(l *look) *hit {
 			if l.LV == nil || !l.LV.MetadataLocked && below(l.LV.MetadataPercent, 100) {
