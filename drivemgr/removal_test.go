@@ -19,10 +19,12 @@ func TestForcedRemovalOfAUsedDrive(t *testing.T) {
 		"mount": false, "btrfs": false, "zfs": false, "swap": false, "md": false, "bcache": false, "multipath": false, "holder": false, "new kind": false,
 	} {
 		for _, ours := range []bool{true, false} {
-			d := &state.Tracked{Drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: kind, Device: "sda1", Ours: ours}}}}
-			m := &replacement.Replacer{State: &state.State{Drives: map[string]*state.Tracked{"d": d}}}
-			if err := m.CheckRemovable(d, true); (err == nil) != (may && ours) || err != nil && !errors.Is(err, drivebay.ErrBusy) {
-				t.Errorf("a use of kind %q, of drivebay: %v: %v", kind, ours, err)
+			for what, made := range map[string]bool{"drivebay-pvc--1": true, "drivebay--3f--pvc": true, "vm--disk-root": false, "": false} { // the others: made on a block volume
+				d := &state.Tracked{Drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: kind, Device: "dm-0", What: what, Ours: ours}}}}
+				m := &replacement.Replacer{State: &state.State{Drives: map[string]*state.Tracked{"d": d}}}
+				if err := m.CheckRemovable(d, true); (err == nil) != (may && ours && (made || kind == "partition")) || err != nil && !errors.Is(err, drivebay.ErrBusy) {
+					t.Errorf("a use %q of kind %q, of drivebay: %v: %v", what, kind, ours, err)
+				}
 			}
 		}
 	}
@@ -38,7 +40,7 @@ func TestForcedRemovalGoesOn(t *testing.T) {
 		}
 		m := New(sim, nil, state.Options{})
 		d := &state.Tracked{Present: true, Rec: drivebay.Record{Usage: drivebay.UsageReleased},
-			Drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: "lvm", Device: "dm-0", Ours: true}}}}
+			Drive: drivebay.Drive{ID: "d", Uses: []drivebay.Use{{Kind: "partition", Device: "sda1", Ours: true}, {Kind: "lvm", Device: "dm-0", What: "drivebay--d-drivebay--v", Ours: true}}}}
 		if err := m.state.ChangeUsage(d, event, "it is dead"); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr/internal/lights"
 	"github.com/drivebay/drivebay/drivemgr/internal/state"
+	"github.com/drivebay/drivebay/internal/content"
 	"github.com/drivebay/drivebay/internal/units"
 )
 
@@ -197,12 +198,18 @@ func removable(d *drivebay.Drive, forced bool) error {
 		return fmt.Errorf("%w: the machine runs from this drive", drivebay.ErrRefused)
 	}
 	for _, u := range d.Uses {
-		idle := u.Kind == "partition" || forced && volumeDevices[u.Kind]
+		idle := u.Kind == "partition" || forced && ofVolume(u)
 		if !u.Ours || !idle {
 			return fmt.Errorf("%w: the drive is in use: %s", drivebay.ErrBusy, strings.TrimSpace(u.Kind+" "+u.Device+" "+u.What))
 		}
 	}
 	return nil
+}
+
+// ofVolume reports whether a use is a device that drivebay makes for a volume. Another program can make devices
+// of the same kinds on a block volume; their names differ (LVM: the group's name begins that of the device).
+func ofVolume(u drivebay.Use) bool {
+	return volumeDevices[u.Kind] && strings.HasPrefix(u.What, content.OursPrefix)
 }
 
 // volumeDevices holds the kinds of uses that the devices of a drivebay volume have: they
