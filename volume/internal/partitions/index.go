@@ -98,20 +98,25 @@ func (e *Catalog) Partition(v *drivebay.Volume) (Part, bool) {
 // name.
 func (e *Catalog) Listed(v *drivebay.Volume) (Part, bool) {
 	parts := e.Index.Parts[v.Location.Drives[0]]
-	if r := e.Ledger.Records[v.ID]; r != nil && r.Work != nil && r.Work.Move != nil && v.Location.Partition == r.Work.Move.To.Partition {
+	title := ledger.PartitionName(v.ID)
+	r := e.Ledger.Records[v.ID]
+	if r == nil {
+		return Instanced(parts, title, v.Location.Partition)
+	}
+	is := func(l drivebay.Location) bool { return v.Location.Partition == l.Partition }
+	if r.Work != nil && r.Work.Move != nil && is(r.Work.Move.To) {
 		if p, ok := Instanced(parts, r.Work.Move.Name, v.Location.Partition); ok {
 			return p, true
 		}
-		if r.Volume.Location.Partition != v.Location.Partition {
+		if !is(r.Volume.Location) {
 			return Part{}, false // a partition with the volume's name there is not the target
 		}
 	}
-	title := ledger.PartitionName(v.ID)
-	if r := e.Ledger.Records[v.ID]; r != nil && MoveOf(r) != nil && v.Location.Partition == MoveOf(r).From.Partition {
-		title = cmp.Or(MoveOf(r).OldName, title)
-	}
-	if r := e.Ledger.Records[v.ID]; r != nil && v.Location.Partition == r.Volume.Location.Partition && e.OldCopy(v.Location.Drives[0], v.Location.Partition) {
+	if is(r.Volume.Location) && e.OldCopy(v.Location.Drives[0], v.Location.Partition) {
 		return Part{}, false // the record is older than the move
+	}
+	if m := MoveOf(r); m != nil && is(m.From) {
+		title = cmp.Or(m.OldName, title)
 	}
 	return Instanced(parts, title, v.Location.Partition)
 }
