@@ -10,9 +10,9 @@ type Facts struct {
 	// Complete is true when Drives come from a complete listing of the machine: a
 	// drive of the volume that is not among them is gone.
 	Complete bool `json:"complete"`
-	// Gone is true when a complete listing of the partitions or logical volumes of
-	// its drives lacks the volume's.
-	Gone bool `json:"gone,omitempty"`
+	// Gone is true when a complete listing of its drives lacks its partition or logical volume, or has less of it.
+	Gone    bool   `json:"gone,omitempty"`
+	Smaller string `json:"smaller,omitempty"` // how much less
 	// Layouts holds, by drive id, how the kernel's partitions differ from those of the
 	// partition table.
 	Layouts map[string]string `json:"layouts,omitempty"`

@@ -169,7 +169,7 @@ var driveRules = []Rule{
 	},
 	{
 		Section: OnDrives, Reason: "LayoutUnknown", Severity: drivebay.SeverityDegraded,
-		When: "the partitions of the drive in the kernel differ from its partition table",
+		When: "the partitions of the drive in the kernel differ from its partition table, or its partition for LVM is smaller than its physical volume",
 		Says: "how they differ", Next: "drivebay stages and writes nothing there until they agree. Restore the partition table; or unstage all volumes of the drive and run `partprobe`.",
 		Source: "the kernel keeps its partitions in use when another program writes a table (partprobe(8), BLKRRPART is EBUSY)",
 		check: func(l *look) *hit {

@@ -105,15 +105,19 @@ var recordRules = []Rule{
 	},
 	{
 		Section: OnRecord, Reason: "VolumeNotFound", Severity: drivebay.SeverityInaccessible, First: true,
-		When: "a complete listing lacks the partition or logical volume, or OperationalStatus is MISSING, and no absent drive explains it",
-		Says: "which partition or logical volume is missing", Next: "Another program removed or hid it: check the drive. The space stays reserved until you restore it, or give up the volume with `drivebay volume forget {volume} --yes`.",
+		When: "a complete listing lacks the partition or logical volume or shows it smaller than before, or OperationalStatus is MISSING, and no absent drive explains it",
+		Says: "which partition or logical volume is missing or smaller", Next: "Another program removed, cut or hid it: check the drive. The space stays reserved until you restore it, or give up the volume with `drivebay volume forget {volume} --yes`.",
 		Source: kepCodes + "; " + seedCtl + ".3, OperationalStatus == MISSING",
 		check: func(l *look) *hit {
 			missing := l.Gone && l.made() || l.Volume.OperationalStatus == drivebay.Missing
 			if !missing || l.lost(l.dead) {
 				return nil
 			}
-			return say(nil, "the volume is missing on its drive: %v %s", l.Volume.Location.Kind, placeName(&l.Volume.Location))
+			what := fmt.Sprintf("%v %s", l.Volume.Location.Kind, placeName(&l.Volume.Location))
+			if l.Smaller != "" {
+				return say(nil, "the volume is not whole on its drive: %s: %s", l.Smaller, what)
+			}
+			return say(nil, "the volume is missing on its drive: %s", what)
 		},
 	},
 	{

@@ -40,6 +40,9 @@ type PV struct {
 	Tags        []string
 }
 
+// DataEnd returns where the extents of a physical volume in a group end, in bytes.
+func (p *PV) DataEnd() uint64 { return p.DataStart + p.Size }
+
 // LV is a logical volume, or a hidden part of one.
 type LV struct {
 	UUID, Name string

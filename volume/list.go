@@ -22,16 +22,7 @@ func (e *Engine) listVolumes(ctx context.Context, s *drivebay.Snapshot, renew bo
 	e.ledger.Mu.Unlock()
 	parts, failed := e.write.ListAll(ctx, s)
 	e.ledger.Mu.Lock()
-	for id, n := range e.partitions.Listings { // what was listed since we began is newer
-		if list, there := e.partitions.Index.Parts[id]; there && n != before[id] {
-			parts[id] = list
-			delete(failed, id)
-		}
-	}
-	if !maps.EqualFunc(e.partitions.Index.Parts, parts, slices.Equal) {
-		e.partitions.Index.Changes++
-	}
-	e.partitions.Index.Parts = parts
+	e.partitions.KeepParts(parts, failed, before)
 	e.partitions.DropUnknown(s)
 	e.ledger.Mu.Unlock()
 	lvmErr := e.groups.ReadLVMReport(ctx, s, renew)

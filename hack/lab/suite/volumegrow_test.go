@@ -24,6 +24,8 @@ func TestLabVolumeGrow(t *testing.T) {
 		all = append(all, o.create("part-"+fs, drivebay.BackingPartition, fs, 0, drive))
 	}
 	all = append(all, o.create("lvm-ext4", drivebay.BackingLVM, "ext4", 0, "LVM"))
+	part, lv := all[0], all[len(all)-1]
+	older := o.layout(part, lv, "before")
 	o.use(all...)
 	for _, v := range all {
 		o.Sh(`(for i in $(seq 1000); do test -e /tmp/enough && break; head -c 65536 /dev/urandom; sleep 0.05; done | tee %[1]s/file | md5sum | cut -c1-32 >/tmp/%[2]s.sum) </dev/null >/dev/null 2>&1 &`, v.target(), v.name)
@@ -53,6 +55,47 @@ func TestLabVolumeGrow(t *testing.T) {
 		}
 	}
 	o.well(all...)
+	o.restored(part, lv, older, o.layout(part, lv, "after"))
+}
+
+// layout saves the partition table of a volume's drive and the metadata of another one's group, and returns the commands that restore them.
+func (o *orchestrator) layout(part, lv vol, when string) string {
+	o.t.Helper()
+	drive, group := o.Name(part.drives[0]), o.view(lv).Location.VG
+	o.Sh("sgdisk --backup=/tmp/%[1]s.gpt /dev/%[2]s >/dev/null && lvm vgcfgbackup -f /tmp/%[1]s.vg %[3]s 2>&1", when, drive, group)
+	return fmt.Sprintf("{ sgdisk --load-backup=/tmp/%[1]s.gpt /dev/%[2]s && partprobe /dev/%[2]s && lvm lvchange -an %[3]s && lvm vgcfgrestore --force -f /tmp/%[1]s.vg %[3]s; } 2>&1", when, drive, group)
+}
+
+// restored restores the layout from before a growth: what lies behind the volumes is theirs, until they are as large as before.
+func (o *orchestrator) restored(part, lv vol, older, newer string) {
+	o.t.Helper()
+	sums := map[string]string{}
+	for _, v := range []vol{part, lv} {
+		sums[v.id] = o.Sh("md5sum %s/file", v.target())
+		o.drop(v)
+	}
+	o.Sh("%s", older)
+	for _, v := range []vol{part, lv} {
+		o.untilCopy(v, "smaller than before", func(is *drivebay.VolumeView) bool { return strings.Contains(is.Condition.Message(), "not whole") })
+		if err := o.stage(v); err == nil {
+			o.t.Errorf("%s is staged", v.name)
+		}
+	}
+	o.only("NVA", "LVM")
+	for _, backing := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingLVM} {
+		_, request := o.request("other", backing, "ext4", 64<<20)
+		if made, err := o.ctl.CreateVolume(o.t.Context(), request); err == nil {
+			o.t.Errorf("made over what lies behind the volumes: %v", made)
+		}
+	}
+	o.Sh("%s", newer)
+	for _, v := range []vol{part, lv} {
+		o.untilCopy(v, "as large as before", func(is *drivebay.VolumeView) bool { return !is.Condition.Abnormal() })
+		o.use(v)
+		if got := o.Sh("md5sum %s/file", v.target()); got != sums[v.id] {
+			o.t.Errorf("%s: %q, and it was %q", v.name, got, sums[v.id])
+		}
+	}
 }
 
 // bytes is how large the filesystem of a volume says that it is.

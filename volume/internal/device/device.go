@@ -30,7 +30,7 @@ func (e *Opener) Partition(v *drivebay.Volume) (mounttable.Device, error) {
 		return mounttable.Device{}, fmt.Errorf("volume %s: partition %s: %w: device %s is another now", v.ID, v.Location.Partition, drivebay.ErrNotFound, p.Num)
 	}
 	p.Size = size * 512
-	return p.Device, nil
+	return p.Device, e.whole(v, p.Size)
 }
 
 // LogicalVolume returns the device of a volume that is an active logical volume.
@@ -65,7 +65,20 @@ func (e *Opener) LogicalVolume(v *drivebay.Volume) (mounttable.Device, error) {
 		return missing("device " + num + " leads to a drive that went")
 	}
 	name := fmt.Sprintf("dm-%d", lv.Minor) // drivers/md/dm.c, alloc_dev
-	return mounttable.Device{Dev: "/dev/" + name, Num: num, Name: name, Size: size * 512}, nil
+	return mounttable.Device{Dev: "/dev/" + name, Num: num, Name: name, Size: size * 512}, e.whole(v, size*512)
+}
+
+// whole refuses the piece of a recorded volume that is smaller than the volume. A copy that the volume has left, and what is
+// reserved for its growth, are smaller.
+func (e *Opener) whole(v *drivebay.Volume, size uint64) error {
+	r, err := e.Ledger.Record(v.ID)
+	if is, own := v.Location, r.Volume.Location; err != nil || is.Partition != own.Partition || is.VG != own.VG || is.LV != own.LV {
+		return nil
+	}
+	if least := partitions.LeastOf(&r.Volume); size < least {
+		return fmt.Errorf("volume %s: %v: %w: %s", v.ID, v.Location.Kind, partitions.Away("another program has made it smaller"), partitions.SmallerText(size, least))
+	}
+	return nil
 }
 
 // TheMove is LVM's name for the one move that a group can have.

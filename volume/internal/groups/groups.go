@@ -87,7 +87,7 @@ func (e *Groups) LVMLate() string {
 	return e.Partitions.Index.LVM.UnknownSince(e.Machine.Now(), e.Partitions.Index.LVMError)
 }
 
-// Gone reports whether a complete listing of the volume's drives lacks it.
+// Gone reports whether a complete listing of the volume's drives lacks it, or a part of it.
 func (e *Groups) Gone(v *drivebay.Volume) bool { return e.Lacks(v, false) }
 
 // Lacks is Gone; with made, a newer volume was made with the id of this one (see MayHavePV).
@@ -95,17 +95,19 @@ func (e *Groups) Lacks(v *drivebay.Volume, made bool) bool {
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
 	for _, id := range v.Location.Drives {
-		if _, listed := e.Partitions.Index.Parts[id]; !listed || e.Partitions.Layouts[id].Issue != "" {
+		if _, listed := e.Partitions.Index.Parts[id]; !listed || e.Partitions.IssueOn(id) != "" {
 			return false
 		}
 	}
 	if e.Steps.Shrank(v.Location.Drives) { // the kernel may reject a sound table
 		return false
 	}
-	if v.Location.OnLVM() {
+	switch {
+	case e.smaller(v) != "":
+		return true
+	case v.Location.OnLVM():
 		return e.lvGone(v.Location, made)
-	}
-	if len(v.Location.Drives) == 0 {
+	case len(v.Location.Drives) == 0:
 		return false
 	}
 	_, there := e.Partitions.Listed(v)

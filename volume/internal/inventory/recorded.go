@@ -43,7 +43,8 @@ type recordedUse struct {
 	guid   string   // of its partition; empty for a logical volume
 	names  []string // that the partition may have
 	vg, lv string
-	moving bool // the volume group is moving: which of its drives have a physical volume changes
+	least  uint64 // bytes that it has at least
+	moving bool   // the volume group is moving: which of its drives have a physical volume changes
 }
 
 // recordedUses returns what the records claim on each drive, by drive id.
@@ -59,7 +60,7 @@ func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.Snapsh
 	}
 	for _, r := range volumes {
 		if v := &r.Volume; partitions.MustBeThere(r.Work) {
-			u := recordedUse{owner: "volume " + v.ID, forget: "drivebay volume forget " + v.ID, names: []string{ledger.PartitionName(v.ID)}}
+			u := recordedUse{owner: "volume " + v.ID, forget: "drivebay volume forget " + v.ID, names: []string{ledger.PartitionName(v.ID)}, least: partitions.LeastOf(v)}
 			if m := partitions.MoveOf(r); m != nil && Moved(r) { // its partition has the copy's name for a while
 				u.names = append(u.names, m.Name)
 			}
@@ -94,40 +95,46 @@ func (u recordedUse) lacking(where, what, restore string) error {
 		where, ErrLacking, what, u.owner, restore, u.forget)
 }
 
+// smaller returns the error for a place that shows less than a record says is there: what is behind it is not free.
+func (u recordedUse) smaller(where, what string, have, least uint64, restore string) error {
+	return fmt.Errorf("%s: %w: %s of %s is smaller than before, and what lies behind it is not written over: %s: %s, or give it up with `%s`",
+		where, ErrLacking, what, u.owner, partitions.SmallerText(have, least), restore, u.forget)
+}
+
 const (
 	restoreTable = "restore the partition table, for example with `sgdisk --load-backup`"
+	restoreLV    = "restore the metadata of LVM with `vgcfgrestore`"
 	restoreLVM   = "see what became of the physical volume with `pvck`, and restore it with `pvcreate --restorefile` and `vgcfgrestore`"
 )
 
-// InTable refuses a partition table without the partition that a record needs. The
+// InTable refuses a partition table without the partition that a record needs, or with less of it. The
 // table of a drive that a volume group moves to or from may have the physical volume or
-// not: LVM reports what lies there.
-func (u recordedUse) InTable(where string, t *gpt.Table) error {
+// not: LVM reports what lies there, up to pvEnd.
+func (u recordedUse) InTable(where string, t *gpt.Table, pvEnd uint64) error {
+	what, least, is := "the partition", u.least, func(p gpt.Partition) bool { return strings.EqualFold(p.GUID, u.guid) }
 	if u.vg != "" {
-		if u.moving || slices.ContainsFunc(t.Partitions, func(p gpt.Partition) bool {
+		what, least, is = "the physical volume", pvEnd, func(p gpt.Partition) bool {
 			return p.Type == ledger.TypePV || strings.HasPrefix(p.Name, ledger.PVPrefix)
-		}) {
-			return nil
 		}
-		return u.lacking(where, "the physical volume", restoreTable)
 	}
-	if slices.ContainsFunc(t.Partitions, func(p gpt.Partition) bool {
-		return strings.EqualFold(p.GUID, u.guid) || slices.Contains(u.names, p.Name)
-	}) {
+	switch i := slices.IndexFunc(t.Partitions, is); {
+	case u.moving:
 		return nil
+	case i >= 0 && t.Partitions[i].Size < least:
+		return u.smaller(where, what, t.Partitions[i].Size, least, restoreTable)
+	case i < 0 && (u.vg != "" || !slices.ContainsFunc(t.Partitions, func(p gpt.Partition) bool { return slices.Contains(u.names, p.Name) })):
+		return u.lacking(where, what, restoreTable)
 	}
-	return u.lacking(where, "the partition", restoreTable)
+	return nil
 }
 
 // inIndex refuses a drive on which the kernel or LVM does not show what a record needs.
 func (u recordedUse) inIndex(d *drivebay.Drive, parts []partitions.Part, x *partitions.LVMIndex) error {
 	where := fmt.Sprintf("drive %s (%s)", d.ID, d.Name)
-	switch _, has := partitions.PVOn(parts); {
+	held, has := partitions.PVOn(parts)
+	switch {
 	case u.vg == "":
-		if !slices.ContainsFunc(parts, func(p partitions.Part) bool { return slices.Contains(u.names, p.Title) }) {
-			return u.lacking(where, "the partition", restoreTable)
-		}
-		return nil
+		return u.inParts(where, parts)
 	case u.moving:
 		return nil
 	case !has:
@@ -135,19 +142,42 @@ func (u recordedUse) inIndex(d *drivebay.Drive, parts []partitions.Part, x *part
 	case x == nil || x.PVs[d.ID] == "":
 		return fmt.Errorf("%s: %w: LVM has not reported its physical volume yet", where, drivebay.ErrBusy)
 	}
-	if _, g := x.Report.On(x.PVs[d.ID]); g == nil || g.Name != u.vg {
+	switch pv, g := x.Report.On(x.PVs[d.ID]); {
+	case g == nil || g.Name != u.vg:
 		return u.lacking(where, "the volume group", restoreLVM)
+	case held.Size < pv.DataEnd():
+		return u.smaller(where, "the physical volume", held.Size, pv.DataEnd(), restoreTable)
 	}
 	return u.inReport(x.Report)
 }
 
-// inReport refuses a volume group that LVM reports without the logical volume that a
-// record needs: its extents look free and are not.
-func (u recordedUse) inReport(r *lvm.Report) error {
-	if r.LV(u.vg, u.lv) != nil {
-		return nil
+// inParts refuses partitions as the kernel has them without the one that a record needs, or with less of it.
+func (u recordedUse) inParts(where string, parts []partitions.Part) error {
+	named := false
+	for _, p := range parts {
+		if !slices.Contains(u.names, p.Title) {
+			continue
+		}
+		if named = true; p.Size < u.least && partitions.SameGUID(p.GUID, u.guid) {
+			return u.smaller(where, "the partition", p.Size, u.least, restoreTable)
+		}
 	}
-	return u.lacking("volume group "+u.vg, "logical volume "+u.lv, restoreLVM)
+	if !named {
+		return u.lacking(where, "the partition", restoreTable)
+	}
+	return nil
+}
+
+// inReport refuses a volume group that LVM reports without the logical volume that a
+// record needs, or with less of it: its extents look free and are not.
+func (u recordedUse) inReport(r *lvm.Report) error {
+	switch lv := r.LV(u.vg, u.lv); {
+	case lv == nil:
+		return u.lacking("volume group "+u.vg, "logical volume "+u.lv, restoreLVM)
+	case lv.Size < u.least:
+		return u.smaller("volume group "+u.vg, "logical volume "+u.lv, lv.Size, u.least, restoreLV)
+	}
+	return nil
 }
 
 // doubt returns the reason why a drive must not be used for anything new: it does not

@@ -31,8 +31,8 @@ func (e *Inventory) PlacementView() PlacementView {
 		}
 	}
 	s.uses, s.layouts = recordedUses(records, s.snaps), map[string]string{}
-	for id, l := range e.Partitions.Layouts {
-		s.layouts[id] = l.Issue
+	for _, d := range s.Drives.Drives {
+		s.layouts[d.ID] = e.Partitions.IssueOn(d.ID)
 	}
 	return s
 }

@@ -38,6 +38,22 @@ type Index struct {
 	LVMError string
 }
 
+// KeepParts replaces the partitions of all drives by a listing, and what failed in it. What was listed since it began (before) stays, and
+// is listed again the next time: the listing may have been later nevertheless. Ledger.Mu is held.
+func (e *Catalog) KeepParts(parts map[string][]Part, failed map[string]error, before map[string]uint64) {
+	for id, n := range e.Listings {
+		if list, there := e.Index.Parts[id]; there && n != before[id] {
+			parts[id] = list
+			delete(failed, id)
+			delete(e.Summaries, id)
+		}
+	}
+	if !maps.EqualFunc(e.Index.Parts, parts, slices.Equal) {
+		e.Index.Changes++
+	}
+	e.Index.Parts = parts
+}
+
 // DropUnknown drops what is kept of drives that the snapshot does not have. Ledger.Mu is held.
 func (e *Catalog) DropUnknown(s *drivebay.Snapshot) {
 	known := map[string]bool{}
@@ -119,6 +135,40 @@ func (e *Catalog) Listed(v *drivebay.Volume) (Part, bool) {
 		title = cmp.Or(m.OldName, title)
 	}
 	return Instanced(parts, title, v.Location.Partition)
+}
+
+// LeastOf returns how large the piece of a volume is at least, unless another program has made it smaller. The room for the metadata of DRBD
+// counts once they are written: a growth makes it.
+func LeastOf(v *drivebay.Volume) uint64 {
+	n := v.Size
+	if v.Encrypted() {
+		n += LUKSHeader
+	}
+	if v.Replication != nil && v.Replication.Disk > 0 {
+		n += v.Replication.Room
+	}
+	return n
+}
+
+// PieceSize returns the size of the partition or logical volume of a volume, as last listed. Ledger.Mu is held.
+func (e *Catalog) PieceSize(v *drivebay.Volume) (size uint64, listed bool) {
+	if v.Location.OnLVM() {
+		if lv := LVIn(e.Index.LVM.Group(v.Location.VG), v.Location); lv != nil {
+			return lv.Size, true
+		}
+		return 0, false
+	}
+	if len(v.Location.Drives) == 0 {
+		return 0, false
+	}
+	p, listed := e.Listed(v)
+	return p.Size, listed
+}
+
+// SmallerText says that a piece is smaller than what was recorded: another program has made it smaller, or has
+// restored the partition table or the metadata of LVM from before a growth.
+func SmallerText(have, least uint64) string {
+	return fmt.Sprintf("it has %s, and had %s", SizeText(have), SizeText(least))
 }
 
 // Instanced returns the partition of a name and a GUID. One whose GUID is not known is found by its name,

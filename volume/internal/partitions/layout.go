@@ -1,6 +1,7 @@
 package partitions
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -62,7 +63,7 @@ func (e *Catalog) KeepLayout(drive string, l Layout) {
 	e.Layouts[drive] = l
 }
 
-// LayoutOf returns how the table of a drive and the kernel differ; empty when they agree. A drive that is
+// LayoutOf returns how the table of a drive differs from the kernel, or from what LVM needs; empty when they agree. A drive that is
 // offline has no partitions in the kernel: the last comparison may have been made while the kernel removed
 // them, and the next one is made when the drive returns.
 func (e *Catalog) LayoutOf(drive string) string {
@@ -71,7 +72,12 @@ func (e *Catalog) LayoutOf(drive string) string {
 	}
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
-	return e.Layouts[drive].Issue
+	return e.IssueOn(drive)
+}
+
+// IssueOn is LayoutOf as last listed; Ledger.Mu is held. Behind a partition that is smaller than its physical volume lie data of the group.
+func (e *Catalog) IssueOn(drive string) string {
+	return cmp.Or(e.Layouts[drive].Issue, e.Index.LVM.smallerPV(drive))
 }
 
 // Differences compares a table that was just read with the kernel's current partitions.

@@ -194,6 +194,34 @@ func (x *LVMIndex) withoutCopy(drive string) bool {
 	return pv != nil && g != nil && pv.NoMetadata
 }
 
+// PVEnd returns where the extents of the physical volume on a drive end in its partition; 0 if LVM shows none. Of one that is in no
+// group, LVM reports the size of its device.
+func (x *LVMIndex) PVEnd(drive string) uint64 {
+	if pv := x.grouped(drive); pv != nil {
+		return pv.DataEnd()
+	}
+	return 0
+}
+
+// smallerPV says how much smaller the partition of the physical volume on a drive is than LVM needs; "" if it is not.
+func (x *LVMIndex) smallerPV(drive string) string {
+	if pv := x.grouped(drive); pv != nil && pv.DeviceSize < pv.DataEnd() {
+		return "the partition of the physical volume is smaller than before: " + SmallerText(pv.DeviceSize, pv.DataEnd())
+	}
+	return ""
+}
+
+// grouped returns the physical volume on a drive if it is in a group.
+func (x *LVMIndex) grouped(drive string) *lvm.PV {
+	if x == nil || x.PVs[drive] == "" {
+		return nil
+	}
+	if pv, g := x.Report.On(x.PVs[drive]); g != nil {
+		return pv
+	}
+	return nil
+}
+
 // Merge replaces one group by that of a newer report.
 func (x *LVMIndex) Merge(l drivebay.Location, r *lvm.Report, parts map[string][]Part) *LVMIndex {
 	next := &LVMIndex{Report: &lvm.Report{}, PVs: map[string]string{}}

@@ -23,7 +23,7 @@ const relistEvery = 5 * time.Minute
 // PartitionSummary tells whether a drive has other partitions than before.
 type PartitionSummary struct {
 	at    time.Time
-	names string // of the drive and its partitions, with their numbers
+	names string // of the drive and its partitions, with their numbers, starts and sizes
 }
 
 // PartsNow lists the partitions of a drive if they seem to have changed, or the last listing is old:
@@ -58,11 +58,17 @@ func partNames(files host.Files, disk string) (string, error) {
 	var b strings.Builder
 	for _, name := range append(entries, disk) { // the drive itself has a number, too
 		if strings.HasPrefix(name, disk) {
-			num, err := files.ReadFile("sys/class/block/" + name + "/dev")
-			if err != nil {
+			at := "sys/class/block/" + name
+			num, err := files.ReadFile(at + "/dev")
+			size, err2 := files.ReadFile(at + "/size")
+			start, err3 := files.ReadFile(at + "/start")
+			if errors.Is(err3, fs.ErrNotExist) { // the drive itself
+				err3 = nil
+			}
+			if err := errors.Join(err, err2, err3); err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&b, "%s %s", name, num)
+			fmt.Fprintf(&b, "%s %s%s%s", name, num, size, start)
 		}
 	}
 	return b.String(), nil

@@ -160,11 +160,12 @@ func (e *Repairer) ForgetVolume(ctx context.Context, id string) error {
 // of it, because a partition table was erased or a label is damaged. A volume that is half made can
 // be deleted instead, and a drive that is not identified may still show it.
 func (e *Repairer) unseen(ctx context.Context, id string, l drivebay.Location) bool {
-	if r, err := e.Ledger.Record(id); err == nil && !partitions.MustBeThere(r.Work) {
+	r, err := e.Ledger.Record(id)
+	switch {
+	case err == nil && !partitions.MustBeThere(r.Work), e.Inventory.Untrusted(l.Drives): // the kernel may hide what is there
 		return false
-	}
-	if e.Inventory.Untrusted(l.Drives) { // the kernel may hide what is there
-		return false
+	case err == nil && e.Groups.Smaller(&r.Volume) != "":
+		return true
 	}
 	s, pvs := e.Inventory.PlacementView(), 0
 	for _, drive := range l.Drives {

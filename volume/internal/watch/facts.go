@@ -22,6 +22,7 @@ type Observations struct {
 	drives   uint64 // the newest change of one of its drives
 	complete bool
 	gone     bool
+	smaller  string
 	lvm      *partitions.LVMIndex
 	lvmLate  string            // why LVM's report is too old to trust
 	Scrubbed bool              // at the moment
@@ -91,9 +92,9 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 		}
 	}
 	if was != nil && was.Known.Record == r && was.Index == index && was.Known.drives == k.drives && was.Known.lvm == k.lvm {
-		k.gone, k.layout = was.Known.gone, was.Known.layout
+		k.gone, k.smaller, k.layout = was.Known.gone, was.Known.smaller, was.Known.layout
 	} else {
-		k.gone = e.Groups.Gone(v) || e.Groups.Elsewhere(v)
+		k.gone, k.smaller = e.Groups.Gone(v) || e.Groups.Elsewhere(v), e.Groups.Smaller(v)
 		for _, id := range v.Location.Drives {
 			k.layout += e.Partitions.LayoutOf(id)
 		}
@@ -221,7 +222,7 @@ func (e *Watcher) fsErrors(v *drivebay.Volume, staged *StagedFS) (n uint64, coun
 // FactsOf makes the facts from observations.
 func (e *Watcher) FactsOf(k Observations, s *drivebay.Snapshot) drivebay.Facts {
 	v := k.Record.Volume
-	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, MoveBlocked: k.blocked, LV: e.Groups.LVFacts(&v), Mount: k.Mounts}
+	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, Smaller: k.smaller, MoveBlocked: k.blocked, LV: e.Groups.LVFacts(&v), Mount: k.Mounts}
 	if k.replication != (drivebay.ReplicationInfo{}) {
 		f.Replication = &k.replication
 	}

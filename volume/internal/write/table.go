@@ -96,7 +96,7 @@ func (e *Writer) ReadOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 // drive.
 func (e *Writer) holdsRecorded(d *drivebay.Drive, t *gpt.Table) error {
 	for _, u := range e.Inventory.RecordedOn(d.ID) {
-		if err := u.InTable(fmt.Sprintf("drive %s (%s)", d.ID, d.Name), t); err != nil {
+		if err := u.InTable(fmt.Sprintf("drive %s (%s)", d.ID, d.Name), t, e.Groups.LVMNow().PVEnd(d.ID)); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,10 @@ func (s Style) addFacts(p *pairs, v *drivebay.VolumeView) {
 	if f == nil {
 		return
 	}
-	if f.Gone {
+	switch {
+	case f.Smaller != "":
+		p.add("listing", "a part of it is missing: "+f.Smaller)
+	case f.Gone:
 		p.add("listing", "a complete listing of its drives lacks it")
 	}
 	if v.Location.LV != "" {

@@ -46,6 +46,43 @@ func lvextend(c *command) error {
 	return c.point()
 }
 
+// lvreduce takes the last extents of a linear or thin volume.
+func lvreduce(c *command) error {
+	if len(c.Words) != 1 {
+		return misused("Please specify a logical volume path.")
+	}
+	v, err := c.volume(c.Words[0])
+	if err != nil {
+		return err
+	}
+	bytes, err := parseSize(c.Set["size"])
+	if err := cmp.Or(err, c.complete(v.group), v.locked()); err != nil {
+		return err
+	}
+	want := (bytes + v.group.extent - 1) / v.group.extent
+	switch {
+	case want >= v.extents || want == 0:
+		return said("New size given (%d extents) not less than existing size (%d extents)", want, v.extents)
+	case v.kind != "linear" && v.kind != "thin":
+		return said("only linear and thin volumes are simulated")
+	}
+	for over := v.extents - want; v.kind == "linear" && over > 0; {
+		last := &v.areas[len(v.areas)-1]
+		n := min(last.n, over)
+		last.n, over = last.n-n, over-n
+		if last.n == 0 {
+			v.areas = v.areas[:len(v.areas)-1]
+		}
+	}
+	v.extents = want
+	if err := c.commit(v.group); err != nil {
+		return err
+	}
+	c.reload(v)
+	c.Say("  Logical volume %s successfully resized.", v.path())
+	return nil
+}
+
 // extendMetadata extends the metadata of a pool, and the spare if there is room for both.
 func (c *command) extendMetadata(v *lv) error {
 	bytes, err := parseSize(c.Set["poolmetadatasize"])

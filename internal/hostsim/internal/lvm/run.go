@@ -52,6 +52,7 @@ func init() {
 		"lvremove":     {"", lvremove},
 		"lvchange":     {"activate: activationmode: ignoreactivationskip refresh addtag: deltag: errorwhenfull: zero: permission: setactivationskip: setautoactivation: monitor:", lvchange},
 		"lvextend":     {"size: extents: poolmetadatasize: alloc: nofsck", lvextend},
+		"lvreduce":     {"size: nofsck", lvreduce},
 		"lvconvert":    {"repair replace: mirrors: type:", lvconvert},
 		"version":      {"", version},
 		"fullreport":   {"all reportformat: units: nosuffix configreport: options:", fullreport},
