@@ -30,6 +30,8 @@ func TestAcknowledgedIsNotTheNext(t *testing.T) {
 	}{
 		"a bad sector":                    {kernel(drivebay.Kernel{MediaErrors24h: 3}), kernel(drivebay.Kernel{}), kernel(drivebay.Kernel{MediaErrors24h: 1})},
 		"a bad sector, of another day":    {kernel(drivebay.Kernel{MediaErrors24h: 3}), kernel(drivebay.Kernel{MediaErrors24h: 1}), kernel(drivebay.Kernel{MediaErrors24h: 2})},
+		"requests that failed":            {kernel(drivebay.Kernel{OtherErrors24h: 100}), kernel(drivebay.Kernel{OtherErrors24h: 20}), kernel(drivebay.Kernel{OtherErrors24h: 90})},
+		"resets":                          {kernel(drivebay.Kernel{Resets1h: 50}), kernel(drivebay.Kernel{Resets1h: 20}), kernel(drivebay.Kernel{Resets1h: 40})},
 		"a filesystem that was repaired":  {kernel(counted(5)), kernel(counted(0)), kernel(counted(3))},
 		"the error log":                   {logged(19_950)(hdd()), logged(19_000)(hdd()), logged(19_999, 19_000)(hdd())},
 		"sectors that were written again": {hdd(attr(197, "Current_Pending_Sector", 8)), hdd(attr(197, "Current_Pending_Sector", 0)), hdd(attr(197, "Current_Pending_Sector", 8))},
@@ -62,6 +64,25 @@ func TestAcknowledgedIsNotTheNext(t *testing.T) {
 				t.Errorf("the next fault: %v, hidden by what was accepted: %+v", got, mem.Acked)
 			}
 		})
+	}
+}
+
+// TestAcknowledgedHeat: an accepted temperature goes up and down below the accepted one, and is no other fault.
+func TestAcknowledgedHeat(t *testing.T) {
+	for _, code := range []string{"ATAHeat", "NVMeHeat", "SCSIHeat"} {
+		mem, err := Acknowledge(Settle(drivebay.Memory{}, []drivebay.Finding{find(code, sus, 85)}, t0, Default()), code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range []struct {
+			celsius uint64
+			want    drivebay.Health
+		}{{80, good}, {85, good}, {86, sus}} {
+			mem = Settle(mem, []drivebay.Finding{find(code, sus, c.celsius)}, t0.Add(time.Duration(i+1)*hour), Default())
+			if got := drivebay.WorstOf(mem.Findings); got != c.want {
+				t.Errorf("%s at %d °C: %v, want %v", code, c.celsius, got, c.want)
+			}
+		}
 	}
 }
 

@@ -60,6 +60,7 @@ type Rule struct {
 	Polls     int                 // rounds in a row that must agree; 0 and 1: the first is enough
 	Quick     bool                // clears after Thresholds.ClearQuick instead of ClearAfter
 	Passing   bool                // its level is of now or of a window, and not of the life of the drive: an acceptance ends with the cause
+	Wavers    bool                // its level goes up and down while its cause stays the same, as a temperature does
 
 	check func(*look) *hit
 	// covers reports whether an acceptance at one level is of all that another level says; nil: it is if it is no lower. Some

@@ -29,8 +29,8 @@ const hysteresis = `
 * The rules judge counters that only grow by their value and by their growth: a disk that lost a few sectors years ago differs
   from a disk that loses sectors every day.
 * An operator can acknowledge a SUSPECT finding, or a finding whose cause is gone: ` + "`drivebay drive acknowledge DRIVE`" + `. The finding counts again when
-  its number grows or it turns BAD. A present BAD finding cannot be acknowledged. What is accepted falls with the number, and where the number
-  is of now or of a time (bad sectors of 24 h, pending sectors, errors of a filesystem, the error log, a self-test) it ends with the cause.
+  its number grows or it turns BAD. A present BAD finding cannot be acknowledged. What is accepted falls with the number (not that of a
+  temperature, which goes up and down), and where the number is of now or of a time (bad sectors of 24 h, pending sectors, errors of a filesystem, the error log, a self-test) it ends with the cause.
 
 ## What is not evidence
 

@@ -72,7 +72,7 @@ var ataRules = []Rule{
 		Suspect: "the temperature is above the maximum that the drive itself specifies",
 		Advice:  "The drive may slow down or stop. Check fans, filters and the airflow of the bay.",
 		Source:  "ACS-4, device statistics page 5: Specified Maximum Operating Temperature. Firmware of Toshiba says 40 °C there, which is the limit of no drive: what lies below 50 °C is not believed",
-		Quick:   true,
+		Quick:   true, Wavers: true,
 		check: func(l *look) *hit {
 			limit, ok := l.statistic(5, 0x58)
 			if t := l.ev.Temperature; ok && limit >= 50 && t != nil && int64(*t) > limit {

@@ -29,7 +29,7 @@ var nvmeRules = []Rule{
 		Code: "NVMeHeat", Protocols: onNVMe,
 		Suspect: "critical warning bit 1 is set, or the temperature has reached the drive's critical limit",
 		Advice:  "The drive may slow down or stop. Check fans, filters and the airflow of the bay.", Source: nvmeSpec,
-		Quick: true,
+		Quick: true, Wavers: true,
 		check: nvmeHeat,
 	},
 	{

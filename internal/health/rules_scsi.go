@@ -101,7 +101,7 @@ var scsiRules = []Rule{
 		Code: "SCSIHeat", Protocols: onSCSI,
 		Suspect: "the temperature has reached the drive's trip temperature",
 		Advice:  "The drive may slow down or stop. Check fans, filters and the airflow of the bay.", Source: scsiSpec + " 0Dh",
-		Quick: true,
+		Quick: true, Wavers: true,
 		check: func(l *look) *hit {
 			s, t := l.ev.SCSI, l.ev.Temperature
 			if s != nil && t != nil && s.TripTemperature != nil && *s.TripTemperature > 0 && *t >= *s.TripTemperature {

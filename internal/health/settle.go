@@ -21,8 +21,8 @@ import (
 //   - a finding that an operator accepted stays hidden until its level grows or it
 //     turns BAD; one of a Quick or Passing rule is accepted only until its cause is gone.
 //     Where the level says which fault it is, an acceptance is of that fault alone.
-//     Where the level of a rule that is not Quick falls, no more than what is left stays
-//     accepted: what comes after that is another fault.
+//     Where the level of a rule that is not marked Wavers falls, no more than what is left
+//     stays accepted: what comes after that is another fault.
 //
 // Settle does not change mem; the standing findings are in the Findings of the result.
 func Settle(mem drivebay.Memory, found []drivebay.Finding, now time.Time, th Thresholds) drivebay.Memory {
@@ -81,7 +81,7 @@ func (s *settling) accepted(f drivebay.Finding) bool {
 		covered = r.covers(level, f.Level)
 	}
 	if f.Severity == drivebay.HealthSuspect && covered {
-		if r != nil && !r.Quick { // a temperature goes up and down
+		if r != nil && !r.Wavers {
 			s.out.Acked[f.Code] = f.Level
 		}
 		return true
