@@ -20,6 +20,11 @@ type seenDrive struct {
 	ours uint64
 }
 
+// gone reports whether the drive is known to be absent.
+func (s *seenDrive) gone() bool {
+	return s == nil || s.drive == nil || s.drive.Status == drivebay.StatusOffline
+}
+
 // load holds a drive's counters at one moment, to measure how long requests take.
 type load struct {
 	at       time.Time

@@ -27,22 +27,28 @@ const (
 
 // Due decides on a probe. Requests that failed since the last one are a reason to
 // probe at once. While requests hang, due adds none. A disk that may sleep is made to
-// read only if the requests of other programs keep it awake.
+// read only if the requests of other programs keep it awake. A mirror without one of its
+// drives is probed as before, and so is a volume that works with the disk of its peer:
+// that may last for weeks.
 func (e *Watcher) Due(v *drivebay.Volume, m mounts.ProbeResult, now time.Time) probing {
 	if m.Probing {
 		return NotDue
 	}
-	awake, errors := true, uint64(0)
+	awake, errors, here := true, uint64(0), v.Replicates() && e.Replications.Of(v.ID).Remote // without a drive of its own
 	for _, id := range v.Location.Drives {
 		seen := e.seenDrives[id]
 		switch {
-		case seen == nil || seen.drive == nil || seen.drive.Kernel == nil || seen.drive.Status != drivebay.StatusOnline:
-			return NotDue
-		case seen.io.frozen > 0:
+		case seen.gone() && (here || v.Location.Mirrored()):
+			continue
+		case seen == nil || seen.drive == nil || seen.drive.Kernel == nil || seen.drive.Status != drivebay.StatusOnline, seen.io.frozen > 0:
 			return NotDue
 		}
+		here = true
 		awake = awake && (seen.drive.Type != drivebay.TypeHDD || seen.drive.Kernel.Completed > seen.ours)
 		errors += seen.io.logged
+	}
+	if !here {
+		return NotDue
 	}
 	suspicious := errors > m.Errors // of all drives of the volume, as probe records them
 	switch first := m.ProbedAt.IsZero(); {
@@ -72,7 +78,9 @@ func (e *Watcher) Probe(ctx context.Context, v drivebay.Volume, staged *StagedFS
 	}
 	var errors uint64
 	for _, id := range v.Location.Drives {
-		errors += e.seenDrives[id].io.logged
+		if seen := e.seenDrives[id]; seen != nil {
+			errors += seen.io.logged
+		}
 	}
 	now := e.Machine.Now()
 	g.Write(func(m *mounts.ProbeResult) {
