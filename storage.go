@@ -66,7 +66,7 @@ func (d *Drive) storageReason() string {
 	switch {
 	case d.Health == HealthBad:
 		return StorageDiskFailure
-	case d.notWritten() != "":
+	case d.NotWritten() != "":
 		return StorageConfigError
 	case d.Health == HealthSuspect:
 		return StorageDiskDegrading
@@ -76,8 +76,8 @@ func (d *Drive) storageReason() string {
 	return ""
 }
 
-// notWritten returns why a drive that is here takes no writes, "" if it does. Its health does not show that, the volumes on it do.
-func (d *Drive) notWritten() string {
+// NotWritten returns why a drive that is here takes no writes, "" if it does. Its health does not show that, the volumes on it do.
+func (d *Drive) NotWritten() string {
 	if d.ReadOnly {
 		return "it is write-protected"
 	}
@@ -93,7 +93,7 @@ func (d *Drive) person() string {
 	if d.Slot.Bay != "" {
 		text += " in bay " + d.Slot.Bay
 	}
-	if why := d.notWritten(); why != "" {
+	if why := d.NotWritten(); why != "" {
 		return text + ": " + why
 	}
 	if len(d.Findings) > 0 {

@@ -11,7 +11,6 @@ import (
 	"github.com/drivebay/drivebay/condition"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
-	"github.com/drivebay/drivebay/volume/internal/snapshots"
 	"github.com/drivebay/drivebay/volume/internal/watch"
 )
 
@@ -123,7 +122,7 @@ func (e *Engine) publish() {
 	records, busy, index := e.partitions.AllAndBusy()
 	read := e.watch.LastMounts != nil && e.watch.LastMounts.Changes == e.mounttable.MountChanges.Load()
 	scrubbed := e.watch.Scrubbing()
-	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.env.Machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshotsNow(s), Found: e.adopt.FoundNow(), Problems: e.watch.Problems()}
+	next := &drivebay.VolumeSet{Seq: last.Seq, At: e.env.Machine.Now(), Drives: s, Volumes: make([]*drivebay.VolumeView, 0, len(records)), Snapshots: e.snapshots.ShownNow(), Found: e.adopt.FoundNow(), Problems: e.watch.Problems()}
 	changed := last.Seq == 0 || len(records) != len(last.Volumes) || !reflect.DeepEqual(next.Snapshots, last.Snapshots) || !reflect.DeepEqual(next.Found, last.Found) || !slices.Equal(next.Problems, last.Problems)
 	for _, r := range records {
 		was := e.watch.Views[r.Volume.ID]
@@ -178,19 +177,6 @@ func (e *Engine) view(k watch.Observations, s *drivebay.Snapshot) *drivebay.Volu
 		out.Work = string(w.Op)
 	} else if k.Scrubbed {
 		out.Work = "scrub"
-	}
-	return out
-}
-
-// snapshotsNow returns the volume snapshots that are not still being made, by id.
-func (e snapshotCalls) snapshotsNow(s *drivebay.Snapshot) []drivebay.VolumeSnapshot {
-	e.ledger.Mu.Lock()
-	defer e.ledger.Mu.Unlock()
-	var out []drivebay.VolumeSnapshot
-	for _, id := range slices.Sorted(maps.Keys(e.ledger.Snapshots)) {
-		if r := e.ledger.Snapshots[id]; r.Work == nil || r.Work.Op != drivebay.WorkCreate {
-			out = append(out, snapshots.Shown(r.Snapshot, s, e.partitions.Index))
-		}
 	}
 	return out
 }

@@ -45,7 +45,7 @@ func (e snapshotCalls) CreateSnapshot(ctx context.Context, name, volume string) 
 	if !ok {
 		return drivebay.VolumeSnapshot{}, fmt.Errorf("snapshot %s: %w", id, drivebay.ErrNotFound)
 	}
-	return have.Snapshot, nil
+	return e.snapshots.Shown(have.Snapshot), nil
 }
 
 // DeleteSnapshot removes a snapshot. One that does not exist counts as removed.

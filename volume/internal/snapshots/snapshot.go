@@ -19,30 +19,6 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/write"
 )
 
-// frozenFor is how long requests of a drive wait until its snapshots cannot be used: longer than a disk needs to spin up.
-const frozenFor = 30 * time.Second
-
-// Shown returns a snapshot as it is shown: with why it cannot be used now, by the drives and by what LVM shows.
-func Shown(v drivebay.VolumeSnapshot, s *drivebay.Snapshot, x partitions.Index) drivebay.VolumeSnapshot {
-	g := x.LVM.Group(v.Location.VG)
-	if lv := partitions.LVIn(g, v.Location); lv == nil { // the record alone proves nothing
-		v.Unavailable = fmt.Sprintf("LVM does not show it in volume group %s", v.Location.VG)
-	} else if pool := g.LV(lv.Pool); pool != nil && (pool.Health == "failed" || pool.Health == "metadata_read_only") { // no copy can be made of it (lvmthin(7))
-		v.Unavailable = fmt.Sprintf("the thin pool %s is %s", pool.Name, pool.Health)
-	}
-	for _, id := range v.Location.Drives {
-		switch d, known := steps.DriveOf(s, id); {
-		case !known:
-			v.Unavailable = "drive " + id + " is not here"
-		case d.Status != drivebay.StatusOnline:
-			v.Unavailable = fmt.Sprintf("drive %s is %v", id, d.Status)
-		case d.Kernel != nil && (d.Kernel.LaneStuck > 0 || d.Kernel.Frozen >= frozenFor || d.Kernel.GivenUp()):
-			v.Unavailable = "drive " + id + " does not answer"
-		}
-	}
-	return v
-}
-
 // PlaceSnapshot records a snapshot that is to be made.
 func (e *Snapshotter) PlaceSnapshot(id, name, volume string) error {
 	e.Provision.Placing.Lock()
