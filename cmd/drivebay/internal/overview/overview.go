@@ -366,10 +366,8 @@ func troubleOf(d *drivebay.Drive) string {
 		if more := len(d.Findings) - 1; more > 0 {
 			text += fmt.Sprintf(" (+%d more)", more)
 		}
-	case d.Copy != "":
-		text = d.Copy
-	case d.IdentityIssue != "":
-		text = d.IdentityIssue
+	case d.NotWritten() != "":
+		text = d.NotWritten()
 	case d.Denied:
 		text = "the daemon may not open the drive"
 	default:

@@ -81,7 +81,7 @@ func ofDrive(d *drivebay.Drive, known bool) Verdict {
 		return Degraded
 	case d.Health == drivebay.HealthBad && !holdsOthers(d, known):
 		return Degraded
-	case d.Copy != "" || d.Usage == drivebay.UsageFailed:
+	case d.Copy != "" || d.Usage == drivebay.UsageFailed, d.Claim != nil && d.NotWritten() != "": // its health does not show it, nor does a volume if it has none
 		return max(OfHealth(d.Health), Degraded)
 	case d.Status == drivebay.StatusUnknown:
 		return max(OfHealth(d.Health), CannotTell)
