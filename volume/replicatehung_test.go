@@ -62,3 +62,40 @@ func TestReplicationUnanswered(t *testing.T) {
 		bothReady("it answers again", v, a, b)
 	})
 }
+
+// TestReplicationUnansweredAtStart: a daemon that starts while the kernel's DRBD does not answer says of no replication that nothing is wrong
+// with it: nothing of before counts.
+func TestReplicationUnansweredAtStart(t *testing.T) {
+	t.Parallel()
+	onTwoSites(t, volume.Options{}, func(a, b *stand, network func(bool)) {
+		v := replicated(a, b, requests()["ext4 on a partition"])
+		bothReady("before", v, a, b)
+		a.stop()
+		a.stop = nil
+		var hung atomic.Bool
+		until := make(chan struct{})
+		open := a.opt.DRBD
+		a.opt.DRBD = func() (drbd.Kernel, error) {
+			k, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return hungDRBD{k, &hung, until}, nil
+		}
+		hung.Store(true)
+		network(false)
+		a.start()
+		for range 12 {
+			time.Sleep(10 * time.Second)
+			if set := a.e.Volumes(); set.Seq > 0 && !a.conditions(v.ID).Abnormal() {
+				t.Errorf("it was never asked, and is without its peer: %+v", a.of(v).Facts.Replication)
+				break
+			}
+		}
+		hung.Store(false)
+		close(until)
+		network(true)
+		time.Sleep(5 * time.Minute)
+		bothReady("it answers", v, a, b)
+	})
+}

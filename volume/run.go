@@ -29,7 +29,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.instances.FirstListedAt = e.env.Machine.Now()
 	e.inventory.ViewMu.Unlock()
 	e.watch.RecallKernelSaid()
-	e.mounts.SettleAll(ctx) // finds mounts that are gone without asking a drive
+	e.replications.ObserveSoon() // it answers before the drives are listed
+	e.mounts.SettleAll(ctx)      // finds mounts that are gone without asking a drive
 	if err := e.repair.LookAtMounts(ctx); err != nil {
 		e.env.Log.Warn("mounts not listed", "op", "watch", "err", err)
 	}

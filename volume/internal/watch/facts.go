@@ -67,7 +67,7 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 	}
 	k.unseen = len(v.Publications) > 0 && e.mountsLate()
 	if v.Replicates() {
-		k.replication = e.Replications.Of(v.ID)
+		k.replication = e.Replications.now(v)
 	}
 	m := e.Mounts.Counters.Of(v.ID).Read()
 	k.io = observedIO{frozen: m.Waiting(e.Machine.Now()), readError: m.ReadError}

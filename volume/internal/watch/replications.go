@@ -20,6 +20,14 @@ func (r *Replications) Of(id string) drivebay.ReplicationInfo {
 	return r.of[id]
 }
 
+// now is Of for a volume that is replicated: before the kernel was asked nothing is known of it, which is no reason to show it as sound.
+func (r *Replications) now(v *drivebay.Volume) drivebay.ReplicationInfo {
+	if info := r.Of(v.ID); info != (drivebay.ReplicationInfo{}) {
+		return info
+	}
+	return drivebay.ReplicationInfo{Status: drivebay.ReplicationDegraded, Primary: v.Replication.Primary, State: "not known", Message: "the kernel's DRBD has not answered yet"}
+}
+
 // Put replaces what is known of one volume. What is known of all is replaced, not changed: Set compares it.
 func (r *Replications) Put(id string, info drivebay.ReplicationInfo) {
 	r.mu.Lock()
