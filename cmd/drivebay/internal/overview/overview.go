@@ -40,7 +40,7 @@ type Overview struct {
 
 // Item is one thing that is wrong, is done, or waits.
 type Item struct {
-	Kind    string  `json:"kind"`           // drive, volume, daemon or machine; of a cluster also node
+	Kind    string  `json:"kind"`           // drive, volume, snapshot, daemon or machine; of a cluster also node
 	Node    string  `json:"node,omitempty"` // of a cluster
 	ID      string  `json:"id,omitempty"`
 	Name    string  `json:"name,omitempty"` // of a drive, its kernel name
@@ -61,7 +61,7 @@ func (i Item) Title() string {
 	switch {
 	case i.Kind == "drive" && i.Bay != "":
 		return fmt.Sprintf("drive %s, bay %s", cmp.Or(i.Name, i.ID), i.Bay)
-	case i.Kind == "drive" || i.Kind == "volume":
+	case i.Kind == "drive" || i.Kind == "volume" || i.Kind == "snapshot":
 		return i.Kind + " " + cmp.Or(i.Name, i.ID)
 	}
 	return i.Kind
@@ -96,6 +96,7 @@ func Of(in Input) Overview {
 	for _, v := range out.Volumes {
 		b.volume(v)
 	}
+	b.snapshots()
 	b.found()
 	b.config()
 	out.conclude(worstFirst)
@@ -404,6 +405,26 @@ func (b *builder) volume(v *drivebay.VolumeView) {
 	}
 	b.wrong(item)
 	b.wait(item, "", item.Next)
+}
+
+// snapshots adds the snapshots that cannot be used, unless their drive or their volume is in the list: it explains them.
+func (b *builder) snapshots() {
+	if b.Volumes == nil {
+		return
+	}
+	listed := map[string]bool{}
+	for _, i := range b.out.Wrong {
+		listed[i.ID] = i.Kind == "drive" || i.Kind == "volume"
+	}
+	for _, s := range b.Volumes.Snapshots {
+		if s.Unavailable == "" || listed[s.Source] || b.explained[s.Source] || slices.ContainsFunc(s.Location.Drives, func(id string) bool { return listed[id] }) {
+			continue
+		}
+		item := Item{Kind: "snapshot", ID: s.ID, Name: s.Name, Verdict: Degraded, State: "UNAVAILABLE", Text: "no volume can be made from it: " + s.Unavailable,
+			Next: "`drivebay volume snapshots` shows it; `drivebay volume snapshot-delete " + s.ID + "` deletes it"}
+		b.wrong(item)
+		b.wait(item, "", item.Next)
+	}
 }
 
 // found adds the volumes on drives that are not claimed.

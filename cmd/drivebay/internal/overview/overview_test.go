@@ -120,6 +120,13 @@ var verdictCases = []struct {
 	{"a key needs a restart", func(in *Input) { in.Config = &api.ConfigStatus{Restart: []string{"listen"}} }, Fine, nil, nil, []string{"daemon RESTART"}, "`systemctl restart drivebay`"},
 	{"a reload failed", func(in *Input) { in.Config = &api.ConfigStatus{Error: "not applied"} }, Fine, nil, nil, []string{"daemon NOT RELOADED"}, "`systemctl reload drivebay`"},
 	{"work", func(in *Input) { in.Volumes.Volumes[0].Work = "scrub" }, Fine, nil, []string{"volume data OPERATIVE"}, nil, calm},
+	{"a snapshot is gone", func(in *Input) {
+		in.Volumes.Snapshots = []drivebay.VolumeSnapshot{{ID: "s1", Name: "nightly", Unavailable: "LVM does not show it in volume group vg", Location: drivebay.Location{Drives: []string{"1"}}}, {ID: "s2", Name: "weekly"}}
+	}, Degraded, []string{"snapshot nightly UNAVAILABLE"}, nil, []string{"snapshot nightly UNAVAILABLE"}, "`drivebay volume snapshots`"},
+	{"a snapshot on a drive that is away", func(in *Input) {
+		in.Drives.Drives[1].Status = drivebay.StatusOffline
+		in.Volumes.Snapshots = []drivebay.VolumeSnapshot{{ID: "s1", Name: "nightly", Unavailable: "drive 2 is OFFLINE", Location: drivebay.Location{Drives: []string{"2"}}}}
+	}, Degraded, []string{"drive sd2, bay Slot 2 OFFLINE"}, nil, []string{"drive sd2, bay Slot 2 OFFLINE"}, "put it back"},
 	{"found", func(in *Input) { in.Volumes.Found = []drivebay.FoundVolume{{ID: "abc"}} }, Fine, nil, nil, []string{"volume abc FOUND"}, "`drivebay volume adopt abc`"},
 	{"a fault of a volume alone", func(in *Input) {
 		in.Volumes.Volumes[0].Condition = drivebay.Condition{{Severity: drivebay.SeverityDegraded, Reason: "OutOfCapacity", Message: "full"}}
