@@ -31,7 +31,7 @@ func StorageFindings(s *Snapshot) []StorageFinding {
 	if !s.Complete {
 		out = append(out, StorageFinding{Reason: StorageNotObserved, Message: message("the list of drives is incomplete: ", s.Problems)})
 	}
-	claimed, gone := 0, 0
+	claimed, reached := 0, 0
 	byReason := map[string][]string{}
 	for i := range s.Drives {
 		d := &s.Drives[i]
@@ -39,8 +39,8 @@ func StorageFindings(s *Snapshot) []StorageFinding {
 			continue
 		}
 		claimed++
-		if d.Status == StatusOffline {
-			gone++
+		if d.Status != StatusOffline && (d.Kernel == nil || !d.Kernel.GivenUp()) {
+			reached++
 		}
 		if reason := d.storageReason(); reason != "" {
 			byReason[reason] = append(byReason[reason], d.person())
@@ -48,7 +48,7 @@ func StorageFindings(s *Snapshot) []StorageFinding {
 	}
 	for _, reason := range []string{StorageDiskRemoved, StorageDiskFailure, StorageConfigError, StorageDiskDegrading, StorageDiskUnknown} {
 		if names := byReason[reason]; len(names) > 0 {
-			out = append(out, StorageFinding{Unreachable: reason == StorageDiskRemoved && gone == claimed, Reason: reason,
+			out = append(out, StorageFinding{Unreachable: reached == 0 && (reason == StorageDiskRemoved || reason == StorageDiskFailure), Reason: reason,
 				Message: message(fmt.Sprintf("%d of %d drives %s: ", len(names), claimed, storageWords[reason]), names)})
 		}
 	}
@@ -70,7 +70,7 @@ func (d *Drive) storageReason() string {
 		return StorageConfigError
 	case d.Health == HealthSuspect:
 		return StorageDiskDegrading
-	case d.Health == HealthUnknown:
+	case d.Health == HealthUnknown || d.Status == StatusUnknown: // its health is from when it was there
 		return StorageDiskUnknown
 	}
 	return ""

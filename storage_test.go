@@ -15,6 +15,8 @@ func TestStorageFindings(t *testing.T) {
 	}
 	protected, copied := drive("a", drivebay.HealthGood, drivebay.StatusOnline), drive("b", drivebay.HealthSuspect, drivebay.StatusOnline)
 	protected.ReadOnly, copied.Copy = true, "it is a copy of drive c"
+	dead := drive("c", drivebay.HealthBad, drivebay.StatusOnline)
+	dead.Kernel = &drivebay.Kernel{State: "offline"}
 	online, offline := drivebay.StatusOnline, drivebay.StatusOffline
 	for _, c := range []struct {
 		name string
@@ -27,6 +29,11 @@ func TestStorageFindings(t *testing.T) {
 		{"not judged", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthUnknown, online)}}, "HealthUnknown"},
 		{"one of two gone", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthBad, offline), drive("b", drivebay.HealthGood, online)}}, "DiskRemoved"},
 		{"all gone", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthGood, offline), drive("b", drivebay.HealthGood, offline)}}, "!DiskRemoved"},
+		{"all given up", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{dead, dead}}, "!DiskFailure"},
+		{"one gone, the other given up", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthGood, offline), dead}}, "!DiskRemoved !DiskFailure"},
+		{"one of two given up", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthGood, online), dead}}, "DiskFailure"},
+		{"all given up but one that is SUSPECT", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthSuspect, online), dead}}, "DiskFailure DiskDegrading"},
+		{"not surely there", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthGood, drivebay.StatusUnknown)}}, "HealthUnknown"},
 		{"write-protected", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{protected, drive("b", drivebay.HealthGood, online)}}, "ConfigError"},
 		{"a copy", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{copied}}, "ConfigError"},
 		{"of each kind", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthBad, online), drive("b", drivebay.HealthSuspect, online), drive("c", drivebay.HealthBad, online)}}, "DiskFailure DiskDegrading"},
