@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/drivebay/drivebay"
@@ -30,7 +31,7 @@ func (e *Writer) ListAll(ctx context.Context, s *drivebay.Snapshot) (parts map[s
 						e.Log.Warn("partition table not compared", "op", "look", "drive", online[i].ID, "err", err)
 					}
 				}
-				return err
+				return errors.Join(err, e.tableRead(&online[i], list))
 			})
 			came <- answer{online[i].ID, list, err}
 		})
@@ -44,4 +45,16 @@ func (e *Writer) ListAll(ctx context.Context, s *drivebay.Snapshot) (parts map[s
 		}
 	}
 	return parts, failed
+}
+
+// tableRead returns an error for a drive of ours whose partition table was not read yet: the kernel shows neither that a volume has left a
+// partition, nor that its removal has begun.
+func (e *Writer) tableRead(d *drivebay.Drive, parts []partitions.Part) error {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	_, read := e.Partitions.Tables[d.ID]
+	if read || e.Partitions.Layouts[d.ID].Issue != "" || !slices.ContainsFunc(parts, func(p partitions.Part) bool { return ledger.IDOfPartition(p.Title) != "" }) {
+		return nil
+	}
+	return fmt.Errorf("drive %s (%s): %w", d.ID, d.Name, partitions.Away("its partition table is not read yet"))
 }
