@@ -167,3 +167,27 @@ func TestSmallerIsGivenUp(t *testing.T) {
 		})
 	}
 }
+
+// TestSmallerMirror: the metadata of a mirror's group are from before a growth.
+func TestSmallerMirror(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		v := s.make("v", rawVolume(drivebay.BackingMirror))
+		is := s.record(v)
+		grown := is
+		grown.Volume.Size += 256 << 20
+		s.startWith(grown)
+		time.Sleep(2 * time.Minute)
+		before := s.sums()
+		if is := s.of(v); !strings.Contains(is.Condition.Message(), "it has 1 GiB, and had 1280 MiB") {
+			t.Errorf("it says: %s", is.Condition.Message())
+		}
+		s.nothingNew(v)
+		if !maps.Equal(before, s.sums()) {
+			t.Error("a drive was written to")
+		}
+		s.startWith(is)
+		time.Sleep(2 * time.Minute)
+		s.must(s.stage(v))
+	})
+}

@@ -90,7 +90,9 @@ func (o *orchestrator) restored(part, lv vol, older, newer string) {
 	}
 	o.Sh("%s", newer)
 	for _, v := range []vol{part, lv} {
-		o.untilCopy(v, "as large as before", func(is *drivebay.VolumeView) bool { return !is.Condition.Abnormal() })
+		o.untilCopy(v, "as large as before", func(is *drivebay.VolumeView) bool {
+			return !is.Condition.Abnormal() && o.stage(v) == nil // partprobe has given the partition another number
+		})
 		o.use(v)
 		if got := o.Sh("md5sum %s/file", v.target()); got != sums[v.id] {
 			o.t.Errorf("%s: %q, and it was %q", v.name, got, sums[v.id])
