@@ -25,8 +25,8 @@ func TestLabVolumeGrow(t *testing.T) {
 	}
 	all = append(all, o.create("lvm-ext4", drivebay.BackingLVM, "ext4", 0, "LVM"))
 	part, lv := all[0], all[len(all)-1]
-	older := o.layout(part, lv, "before")
 	o.use(all...)
+	older := o.layout(part, lv, "before")
 	for _, v := range all {
 		o.Sh(`(for i in $(seq 1000); do test -e /tmp/enough && break; head -c 65536 /dev/urandom; sleep 0.05; done | tee %[1]s/file | md5sum | cut -c1-32 >/tmp/%[2]s.sum) </dev/null >/dev/null 2>&1 &`, v.target(), v.name)
 	}
