@@ -27,9 +27,9 @@ var filesystemRules = []Rule{
 	},
 	{
 		Section: OnFS, Reason: "FilesystemCorruption", Severity: drivebay.SeverityDegraded,
-		When: "the kernel has counted errors in the filesystem",
+		When: "the kernel has counted errors in the filesystem (ext4), or has logged that it found corruption (XFS, btrfs)",
 		Says: "how many", Next: "Files may be damaged. Check the filesystem with `drivebay scrub {volume}`. To repair it, stop the pod and run `drivebay heal {volume} --fsck`.",
-		Source: kepCodes + "; fs/ext4/sysfs.c: errors_count",
+		Source: kepCodes + "; fs/ext4/sysfs.c: errors_count; fs/xfs/xfs_error.c, xfs_verifier_error; fs/btrfs/tree-checker.c",
 		check: func(l *look) *hit {
 			if l.FS == nil || l.FS.Errors == 0 {
 				return nil

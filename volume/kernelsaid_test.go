@@ -9,36 +9,83 @@ import (
 	"github.com/drivebay/drivebay"
 )
 
-// TestFilesystemErrorsStay: that a filesystem has counted errors stays a finding while it is not mounted and
+// TestFilesystemErrorsStay: that a filesystem has counted errors, or that the kernel has logged its corruption, stays a finding while it is not mounted and
 // after a restart, until it was repaired.
 func TestFilesystemErrorsStay(t *testing.T) {
 	t.Parallel()
-	onStand(t, func(s *stand) {
-		v := s.make("v", drivebay.VolumeRequest{})
-		s.must(s.stage(v))
-		expect := func(when string, found bool) {
-			s.Helper()
-			time.Sleep(2 * time.Minute)
-			if got := s.of(v).Condition; strings.Contains(reasons(got), "FilesystemCorruption") != found {
-				s.Errorf("%s: %q", when, got.Message())
+	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
+		onStand(t, func(s *stand) {
+			v := s.make("v", ofType(fs))
+			s.must(s.stage(v))
+			expect := func(when string, found bool) {
+				s.Helper()
+				time.Sleep(2 * time.Minute)
+				if got := s.of(v).Condition; strings.Contains(reasons(got), "FilesystemCorruption") != found {
+					s.Errorf("%s: %q", when, got.Message())
+				}
 			}
+			expect("sound", false)
+			s.inject(staging(v), "fs-errors")
+			expect("mounted", true)
+			s.must(s.unstage(v))
+			expect("unmounted", true)
+			s.restart(func() {})
+			expect("unmounted, after a restart", true)
+			s.must(s.stage(v))
+			expect("mounted again", true)
+			s.must(s.unstage(v))
+			if fs == "btrfs" { // never repaired
+				s.must(s.e.ScrubVolume(s.Context(), v.ID))
+			} else {
+				_, err := s.e.Heal(s.Context(), drivebay.HealRequest{Volume: v.ID, Fsck: true})
+				s.must(err)
+			}
+			expect("repaired", false)
+			s.must(s.stage(v))
+			expect("repaired and mounted", false)
+		})
+	}
+}
+
+// ofType asks for a volume with a filesystem.
+func ofType(fs string) drivebay.VolumeRequest {
+	return drivebay.VolumeRequest{FSType: fs, Class: drivebay.Class{Backing: drivebay.BackingPartition, Wipe: drivebay.WipeNone, FSType: fs}}
+}
+
+// TestCorruptionIsLogged: XFS and btrfs count no errors; the kernel's log says what they found.
+func TestCorruptionIsLogged(t *testing.T) {
+	t.Parallel()
+	for fs, lines := range map[string]map[string]bool{
+		"xfs": {
+			"XFS (%s): Metadata corruption detected at xfs_agi_verify+0x10b/0x1c0 [xfs], xfs_agi block 0x2 ":    true,
+			"XFS (%s): Metadata CRC error detected at xfs_agf_read_verify+0xd3/0x100 [xfs], xfs_agf block 0x1 ": true,
+			"XFS (%s): Corruption detected. Unmount and run xfs_repair":                                         true,
+			"XFS (%s): Ending clean mount":                                false,
+			"XFS (sdz9): Corruption detected. Unmount and run xfs_repair": false,
+		},
+		"btrfs": {
+			"BTRFS warning (device %s): csum failed root 5 ino 257 off 0 csum 0x98f94189 expected csum 0x94e2a5fc mirror 1":                       true,
+			"BTRFS error (device %s: state EA): parent transid verify failed on logical 30556160 mirror 1 wanted 7 found 5":                       true,
+			"BTRFS warning (device %s): checksum verify failed on logical 30408704 mirror 1 wanted 0x0f1f2e3d found 0x4c5b6a79 level 0":           true,
+			"BTRFS critical (device %s: state E): corrupt leaf: root=5 block=30490624 slot=3 ino=257 file_offset=0, invalid type for file extent": true,
+			"BTRFS info (device %s): using crc32c (crc32c-intel) checksum algorithm":                                                              false,
+		},
+	} {
+		for line, found := range lines {
+			onStand(t, func(s *stand) {
+				v := s.make("v", ofType(fs))
+				s.must(s.stage(v))
+				if strings.Contains(line, "%s") {
+					line = fmt.Sprintf(line, s.device(v))
+				}
+				s.sim.WriteKernelLog(line)
+				time.Sleep(time.Minute)
+				if got := s.of(v).Condition; strings.Contains(reasons(got), "FilesystemCorruption") != found {
+					s.Errorf("%s: %q", line, got.Message())
+				}
+			})
 		}
-		expect("sound", false)
-		s.inject(staging(v), "fs-errors")
-		expect("mounted", true)
-		s.must(s.unstage(v))
-		expect("unmounted", true)
-		s.restart(func() {})
-		expect("unmounted, after a restart", true)
-		s.must(s.stage(v))
-		expect("mounted again", true)
-		s.must(s.unstage(v))
-		_, err := s.e.Heal(s.Context(), drivebay.HealRequest{Volume: v.ID, Fsck: true})
-		s.must(err)
-		expect("repaired", false)
-		s.must(s.stage(v))
-		expect("repaired and mounted", false)
-	})
+	}
 }
 
 // TestRepairedCountIsGone: a filesystem that was repaired does not get the count of its last mount, which is read

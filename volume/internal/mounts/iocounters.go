@@ -18,7 +18,8 @@ type ProbeResult struct {
 	Errors    uint64    // of its drives, at that probe
 	Asking    time.Time // since when a probe has had no answer
 	Shutdown  bool
-	GaveUp    bool // an ext4 that accepts no writes any more, whatever the mount table shows
+	FSErrors  uint64 // of an XFS or btrfs, in the kernel's log
+	GaveUp    bool   // an ext4 that accepts no writes any more, whatever the mount table shows
 }
 
 // stuckAfter is how long a probe may have no answer before that counts.

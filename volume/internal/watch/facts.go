@@ -71,7 +71,7 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 	}
 	m := e.Mounts.Counters.Of(v.ID).Read()
 	k.io = observedIO{frozen: m.Waiting(e.Machine.Now()), readError: m.ReadError}
-	k.fs = observedFS{measured: m.Measured, usage: m.Usage, shutdown: m.Shutdown, scrub: r.Scrub, errors: r.FSErrors}
+	k.fs = observedFS{measured: m.Measured, usage: m.Usage, shutdown: m.Shutdown, scrub: r.Scrub, errors: max(r.FSErrors, m.FSErrors)}
 	for _, id := range v.Location.Drives {
 		seen := e.seenDrives[id]
 		if seen == nil {

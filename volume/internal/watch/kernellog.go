@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
-	"strings"
+	"regexp"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -58,26 +58,38 @@ func (e *Watcher) takeProbe(ctx context.Context, v *drivebay.Volume, staged *Sta
 // and in the stable series that took over "ext4: don't set SB_RDONLY after filesystem errors", it shows
 // rw, and a remount succeeds and changes nothing (tried, Debian's 6.1.0-56). A daemon that starts later
 // learns it from the next write that fails.
+// ext4 counts the errors that it finds (fs/ext4/sysfs.c). Of XFS (fs/xfs/xfs_error.c) and btrfs (fs/btrfs/disk-io.c, inode.c,
+// tree-checker.c), the lines are counted that say what they have read is not what was written (tried, Linux 6.18).
 var lastWords = []struct {
-	kind, says string
-	learn      func(*mounts.ProbeResult)
+	kind  string
+	says  *regexp.Regexp
+	learn func(*mounts.ProbeResult)
 }{
-	{"XFS (", "Shutting down filesystem", func(m *mounts.ProbeResult) { m.Shutdown = true }},
-	{"XFS (", "Filesystem has been shut down", func(m *mounts.ProbeResult) { m.Shutdown = true }},
-	{"EXT4-fs (", "Remounting filesystem read-only", func(m *mounts.ProbeResult) { m.GaveUp = true }},
+	{"XFS", regexp.MustCompile("Shutting down filesystem|Filesystem has been shut down"), func(m *mounts.ProbeResult) { m.Shutdown = true }},
+	{"XFS", regexp.MustCompile("^(Metadata (corruption|CRC error) detected|Corruption detected)"), func(m *mounts.ProbeResult) { m.FSErrors++ }},
+	{"BTRFS", regexp.MustCompile("checksum verify failed|csum failed|parent transid verify failed|^corrupt (leaf|node)"), func(m *mounts.ProbeResult) { m.FSErrors++ }},
+	{"EXT4-fs", regexp.MustCompile("Remounting filesystem read-only"), func(m *mounts.ProbeResult) { m.GaveUp = true }},
 }
+
+// ofFilesystem is a line about a filesystem: "XFS (dm-1): ...", "BTRFS error (device sda1 state E): ...".
+var ofFilesystem = regexp.MustCompile(`^(XFS|EXT4-fs|BTRFS)[ \w]* \((?:device )?([^):]+?)(?:: state \w+)?(?: state \w+)?\): (.*)`)
 
 // FollowKernelLog records the lastWords in a line of the kernel's log.
 func (e *Watcher) FollowKernelLog(l host.LogLine) bool {
 	e.Moves.FollowCopyErrors(l)
+	is := ofFilesystem.FindStringSubmatch(l.Text)
+	if is == nil {
+		return false
+	}
 	for _, w := range lastWords {
-		rest, ok := strings.CutPrefix(l.Text, w.kind)
-		name, says, ok2 := strings.Cut(rest, "): ")
-		if !ok || !ok2 || !strings.Contains(says, w.says) {
+		if w.kind != is[1] || !w.says.MatchString(is[3]) {
 			continue
 		}
-		for _, id := range e.volumesOnDevice(path.Base(name)) {
-			e.Mounts.Counters.Of(id).Write(w.learn)
+		for _, r := range e.volumesOnDevice(path.Base(is[2])) {
+			e.Mounts.Counters.Of(r.Volume.ID).Write(func(m *mounts.ProbeResult) {
+				m.FSErrors = max(m.FSErrors, r.FSErrors)
+				w.learn(m)
+			})
 		}
 		return true
 	}
@@ -87,16 +99,16 @@ func (e *Watcher) FollowKernelLog(l host.LogLine) bool {
 // volumesOnDevice returns the volumes whose filesystem the kernel means by the name of a device: those
 // that are on it now. The name may be in the record of a volume whose drive has gone, too; that volume is
 // returned only if no other has the name.
-func (e *Watcher) volumesOnDevice(name string) []string {
-	var now, before []string
+func (e *Watcher) volumesOnDevice(name string) []*drivebay.VolumeRecord {
+	var now, before []*drivebay.VolumeRecord
 	for _, r := range e.Ledger.All() {
 		p := mirror.StagedAt(&r.Volume)
 		if p == nil || inventory.MadeOf(*p).Name != name {
 			continue
 		}
-		before = append(before, r.Volume.ID)
+		before = append(before, r)
 		if d, err := e.Device.Stack(&r.Volume).State(); err == nil && d.Name == name && d.Num == inventory.MadeOf(*p).Num {
-			now = append(now, r.Volume.ID)
+			now = append(now, r)
 		}
 	}
 	if len(now) > 0 {

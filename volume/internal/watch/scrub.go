@@ -15,6 +15,7 @@ import (
 	"github.com/drivebay/drivebay/condition"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -242,10 +243,13 @@ func (e *Watcher) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []s
 
 // KeepScrub records the verdict without taking the volume: no call for the volume is
 // refused because of it. A repair that leaves no fault has ended the count of errors, too (e2fsck -f -p, tried, e2fsprogs 1.47.0).
+// A btrfs is never repaired: a check of all its metadata while it is not mounted ends it. A file with a wrong checksum is logged at each read.
 func (e *Watcher) KeepScrub(id string, verdict drivebay.Scrub, repaired bool) {
 	_, err := e.Ledger.ChangeSoon(id, func(r *drivebay.VolumeRecord) error {
-		if r.Scrub = &verdict; repaired && verdict.Corrupt == 0 {
+		sound := repaired || r.Volume.FSType == "btrfs" && !verdict.Mounted
+		if r.Scrub = &verdict; sound && verdict.Corrupt == 0 {
 			r.FSErrors = 0
+			e.Mounts.Counters.Of(id).Write(func(m *mounts.ProbeResult) { m.FSErrors = 0 })
 		}
 		return nil
 	})

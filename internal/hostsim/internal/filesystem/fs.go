@@ -105,9 +105,9 @@ func (f *Mounted) Fail(n uint64, what string) {
 			f.TurnReadOnly()
 		}
 	case "xfs":
-		m.Logf(kernel.LevelErr, "XFS (%s): Metadata I/O Error (0x1) detected: %s", f.dev.Name, what)
+		m.Logf(kernel.LevelErr, "XFS (%s): Metadata corruption detected at xfs_agi_verify: %s", f.dev.Name, what)
 	case "btrfs":
-		m.Logf(kernel.LevelErr, "BTRFS error (device %s): %s", f.dev.Name, what)
+		m.Logf(kernel.LevelErr, "BTRFS error (device %s): parent transid verify failed: %s", f.dev.Name, what)
 	}
 	f.save()
 }
