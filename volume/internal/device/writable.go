@@ -39,6 +39,9 @@ func (e *Opener) OpenForWriting(ctx context.Context, t WriteTarget) (host.Disk, 
 		if err = e.shownNowhere(ctx, mounttable.Device{Num: disk.DevNum(), Name: path.Base(t.Dev)}); err == nil {
 			err = ctx.Err()
 		}
+		if err == nil && t.whole == 0 && len(t.Drives) > 0 { // a publication that was cut short, or whose record was lost, can have left it read-only
+			err = disk.SetReadOnly(false)
+		}
 		if err != nil {
 			disk.Close()
 		}
