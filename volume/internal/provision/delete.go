@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -31,10 +32,26 @@ var plainErrors = []error{drivebay.ErrUnavailable, drivebay.ErrBusy, drivebay.Er
 func (e *Provisioner) Retriable(v *drivebay.Volume, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	broken := is(drivebay.ErrNotFound) || is(fs.ErrNotExist) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking) || e.wentAway(v)
+	if is(drivebay.ErrPermission) && isReadOnly(e, v) { // as a lack of privilege it would not be retried
+		return fmt.Errorf("%w: its drive is read-only: %v", drivebay.ErrUnavailable, err)
+	}
 	if err == nil || slices.ContainsFunc(plainErrors, is) || is(drivebay.ErrRefused) && !broken {
 		return err
 	}
 	return fmt.Errorf("%w: %w", drivebay.ErrUnavailable, err)
+}
+
+// isReadOnly reports whether the kernel refuses writes to a drive of a volume: its errors look like those of a lack of privilege.
+func isReadOnly(e *Provisioner, v *drivebay.Volume) bool {
+	s := e.Drives.Snapshot()
+	return slices.ContainsFunc(v.Location.Drives, func(id string) bool {
+		d, known := steps.DriveOf(s, id)
+		if !known {
+			return false
+		}
+		ro, err := e.Machine.ReadFile("sys/block/" + d.Name + "/ro")
+		return err == nil && strings.TrimSpace(string(ro)) == "1"
+	})
 }
 
 // Reached makes an error of a call for a volume with a record ErrUnavailable if the volume was not found, or its drive cannot be
