@@ -32,13 +32,18 @@ var plainErrors = []error{drivebay.ErrUnavailable, drivebay.ErrBusy, drivebay.Er
 func (e *Provisioner) Retriable(v *drivebay.Volume, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	broken := is(drivebay.ErrNotFound) || is(fs.ErrNotExist) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking) || e.wentAway(v)
-	if is(drivebay.ErrPermission) && isReadOnly(e, v) { // as a lack of privilege it would not be retried
-		return fmt.Errorf("%w: its drive is read-only: %v", drivebay.ErrUnavailable, err)
+	if is(drivebay.ErrPermission) && isReadOnly(e, v) {
+		return readOnly(err)
 	}
 	if err == nil || slices.ContainsFunc(plainErrors, is) || is(drivebay.ErrRefused) && !broken {
 		return err
 	}
 	return fmt.Errorf("%w: %w", drivebay.ErrUnavailable, err)
+}
+
+// readOnly makes the error of a write to a read-only drive one that is retried. As a lack of privilege it would not be.
+func readOnly(err error) error {
+	return fmt.Errorf("%w: its drive is read-only: %v", drivebay.ErrUnavailable, err)
 }
 
 // isReadOnly reports whether the kernel refuses writes to a drive of a volume: its errors look like those of a lack of privilege.
@@ -59,6 +64,9 @@ func isReadOnly(e *Provisioner, v *drivebay.Volume) bool {
 func (e *Provisioner) Reached(v *drivebay.Volume, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	broken := is(drivebay.ErrNotFound) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking)
+	if is(drivebay.ErrPermission) && isReadOnly(e, v) {
+		return readOnly(err)
+	}
 	if err == nil || slices.ContainsFunc(plainErrors, is) || slices.ContainsFunc(callersFault, is) || is(drivebay.ErrRefused) && !broken || !broken && !e.wentAway(v) {
 		return err
 	}
