@@ -40,6 +40,9 @@ func (e *Groups) LVFacts(v *drivebay.Volume) *drivebay.LVFacts {
 	}
 	if v.Location.Mirrored() {
 		f.SyncPercent = percent(lv.Sync)
+		if lv.Type == "linear" { // one leg is left, and LVM reports no progress of a linear volume
+			f.SyncPercent = new(float64)
+		}
 	}
 	if pool := g.LV(lv.Pool); pool != nil {
 		f.PoolFailed, f.OutOfData, f.MetadataLocked = pool.Health == "failed", pool.Health == "out_of_data", pool.Health == "metadata_read_only"

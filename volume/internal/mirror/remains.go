@@ -7,6 +7,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/groups"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 )
 
@@ -54,6 +55,21 @@ func (e *Mirrors) LeavesLegs(ctx context.Context, v *drivebay.Volume) error {
 		}
 		if err != nil {
 			return err
+		}
+	}
+	return e.leavesLostLeg(v, r, legs)
+}
+
+// leavesLostLeg records what a leg has left that another program took out of a mirror: no record says where it was, so it
+// may be in any extent of its physical volume that no volume of ours has.
+func (e *Mirrors) leavesLostLeg(v *drivebay.Volume, r *lvm.Report, legs []mirrorLeg) error {
+	g := r.Group(v.Location.VG)
+	if g == nil || len(legs) != 1 || len(v.Location.Drives) != ledger.DrivesPerGroup(drivebay.LocationMirror) {
+		return nil
+	}
+	for _, id := range v.Location.Drives {
+		if pv := e.Groups.PVIn(r, g, id); pv != "" && pv != legs[0].pv {
+			return e.Erase.LeavesExtents(g, groups.RemainsWipe(v), id, pv, g.NotOursOn(pv))
 		}
 	}
 	return nil

@@ -1,0 +1,48 @@
+package volume_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// says wants a reason in the condition of a volume, or that it is sound ("").
+func (s *stand) says(when string, v drivebay.Volume, reason string) {
+	s.Helper()
+	time.Sleep(2 * time.Minute)
+	if is := s.of(v); reason == "" && is.Condition.Abnormal() || !strings.Contains(reasons(is.Condition), reason) {
+		s.Errorf("%s: it says %q: %s", when, reasons(is.Condition), is.Condition.Message())
+	}
+}
+
+// TestMirrorMadeLinear: an operator takes a leg out of a mirror with the commands of LVM. The mirror has one copy, and says so; what the
+// leg has left is wiped as the class says when the volume is deleted.
+func TestMirrorMadeLinear(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		r := rawVolume(drivebay.BackingMirror)
+		r.Class.Wipe = drivebay.WipeZero
+		v, keep := s.make("v", r), s.make("keep", r)
+		s.must(s.stage(keep), s.stage(v))
+		s.first(s.node(keep), "kept")
+		s.strewn(v)
+		d, _ := s.mgr.Snapshot().Find(v.Location.Drives[1])
+		s.must(s.byHand("lvconvert", "--mirrors", "0", v.Location.VG+"/"+v.Location.LV, "/dev/"+firstPartition(d)))
+		s.says("in use with one leg", v, "MirrorOutOfSync")
+		s.must(s.unstage(v))
+		s.says("with one leg", v, "MirrorOutOfSync")
+		s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+		for _, id := range v.Location.Drives {
+			if s.anywhere(id, mark) {
+				t.Errorf("it was deleted, and drive %s has its data", id)
+			}
+		}
+		if got := s.first(s.node(keep), ""); !strings.HasPrefix(got, "kept") {
+			t.Errorf("the other volume reads %q", got)
+		}
+		s.says("the other volume", keep, "")
+	})
+}
