@@ -46,3 +46,30 @@ func TestMirrorMadeLinear(t *testing.T) {
 		s.says("the other volume", keep, "")
 	})
 }
+
+// TestGroupNotOurs: a volume group that has lost the tag of drivebay, or is exported, is not changed and not activated: its volumes are not
+// reported as sound, and are as before when it is back.
+func TestGroupNotOurs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ do, undo []string }{
+		"without its tag": {[]string{"vgchange", "--deltag", "drivebay"}, []string{"vgchange", "--addtag", "drivebay"}},
+		"exported":        {[]string{"vgexport"}, []string{"vgimport"}},
+	} {
+		for _, b := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
+			onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+				v := s.make("v", rawVolume(b))
+				s.must(s.byHand(append(c.do, v.Location.VG)...))
+				s.says(name, v, "VolumeNotFound")
+				if err := s.stage(v); err == nil {
+					t.Errorf("%s, %s: staged", name, b)
+				}
+				if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil {
+					t.Errorf("%s, %s: deleted", name, b)
+				}
+				s.must(s.byHand(append(c.undo, v.Location.VG)...))
+				time.Sleep(5 * time.Minute)
+				s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+			})
+		}
+	}
+}

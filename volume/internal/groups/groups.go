@@ -118,7 +118,7 @@ func (e *Groups) Lacks(v *drivebay.Volume, made bool) bool {
 // be read, for damage hides a volume and removes none, or has no physical volume. Ledger.Mu is held.
 func (e *Groups) lvGone(l drivebay.Location, made bool) bool {
 	x := e.Partitions.Index.LVM
-	if len(l.Drives) == 0 || x != nil && partitions.LVOf(x.Report, l) != nil {
+	if len(l.Drives) == 0 || partitions.LVIn(x.Group(l.VG), l) != nil {
 		return false
 	}
 	return !slices.ContainsFunc(l.Drives, func(id string) bool {

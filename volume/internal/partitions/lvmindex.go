@@ -122,12 +122,12 @@ func (x *LVMIndex) NowSuspended() map[string]bool {
 	return out
 }
 
-// Group returns our group of a name, or nil.
+// Group returns our group of a name, or nil. LVM activates nothing of an exported one, and we change none without our tag.
 func (x *LVMIndex) Group(name string) *lvm.Group {
 	if x == nil {
 		return nil
 	}
-	if g := x.Report.Group(name); g != nil && slices.Contains(g.Tags, lvm.Tag) {
+	if g := x.Report.Group(name); g != nil && slices.Contains(g.Tags, lvm.Tag) && !g.Exported {
 		return g
 	}
 	return nil

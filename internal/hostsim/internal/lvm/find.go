@@ -140,6 +140,9 @@ func (c *scan) group(name string) (*group, error) {
 	if hit == nil {
 		return nil, said("Volume group \"%s\" not found\nCannot process volume group %s", name, name)
 	}
+	if hit.exported && c.Argv[1] != "vgimport" {
+		return nil, said("Volume group %s is exported", name)
+	}
 	return hit, nil
 }
 

@@ -145,7 +145,7 @@ func (c report) groupFields(g *group) fields {
 	free := g.room(g.pvs)
 	return fields{"vg_uuid": g.uuid, "vg_name": g.name, "vg_size": fmt.Sprint(all * g.extent), "vg_free": fmt.Sprint(free * g.extent), "vg_extent_size": fmt.Sprint(g.extent),
 		"vg_free_count": fmt.Sprint(free), "vg_mda_free": fmt.Sprint(8<<20 + 512<<10 - 512*len(g.lvs)), "vg_seqno": fmt.Sprint(g.seq), "vg_systemid": "",
-		"vg_tags": strings.Join(g.tags, ","), "vg_partial": partial, "vg_autoactivation": auto, "vg_exported": ""}
+		"vg_tags": strings.Join(g.tags, ","), "vg_partial": partial, "vg_autoactivation": auto, "vg_exported": map[bool]string{true: "exported"}[g.exported]}
 }
 
 func (c report) pvFields(p *pv) fields {

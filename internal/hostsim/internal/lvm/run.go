@@ -47,6 +47,8 @@ func init() {
 		"vgcfgbackup":  {"file:", vgcfgbackup},
 		"vgcfgrestore": {"file:", vgcfgrestore},
 		"vgremove":     {"", vgremove},
+		"vgexport":     {"", vgexport},
+		"vgimport":     {"", vgexport},
 		"vgchange":     {"addtag: deltag: setautoactivation:", vgchange},
 		"lvcreate":     {"name: type: size: extents: virtualsize: addtag: wipesignatures: zero: mirrors: nosync poolmetadatasize: poolmetadataspare: chunksize: discards: errorwhenfull: thinpool: snapshot permission: setactivationskip: ignoreactivationskip activate: setautoactivation: alloc:", lvcreate},
 		"lvremove":     {"", lvremove},

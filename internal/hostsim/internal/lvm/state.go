@@ -30,6 +30,7 @@ type group struct {
 	extent     uint64 // bytes
 	tags       []string
 	auto       bool // activated by udev's events
+	exported   bool // vgexport(8)
 	seq        int
 	pvs        []*pv
 	lvs        []*lv

@@ -200,6 +200,23 @@ func vgchange(c *command) error {
 	return c.commit(g)
 }
 
+// vgexport exports a group, and vgimport takes it back. LVM refuses other changes of an exported group.
+func vgexport(c *command) error {
+	g, err := c.groupAndRest(1)
+	if err != nil {
+		return err
+	}
+	for _, v := range g.lvs {
+		if v.dev != nil && v.visible() {
+			return said("Volume group \"%s\" has active logical volumes", g.name)
+		}
+	}
+	if g.exported = c.command == "vgexport"; g.exported {
+		c.Say("  Volume group \"%s\" successfully exported", g.name)
+	}
+	return c.commit(g)
+}
+
 // retag applies --addtag and --deltag.
 func (c *command) retag(tags []string) []string {
 	tags = slices.DeleteFunc(slices.Clone(tags), func(t string) bool { return slices.Contains(c.All["deltag"], t) })
