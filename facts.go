@@ -30,8 +30,7 @@ type Facts struct {
 // LVFacts is what LVM and device-mapper report about a logical volume.
 type LVFacts struct {
 	// Unreadable holds, by drive id, why LVM cannot read the physical volume there.
-	// InUse is true when the device of such a volume is in use and works without LVM.
-	// Unknown says since when LVM has made no report, and why.
+	// InUse is true when the device of such a volume is in use and works without LVM. Unknown says since when LVM has made no report, and why.
 	Unreadable map[string]string `json:"unreadable,omitempty"`
 	InUse      bool              `json:"inUse,omitempty"`
 	Unknown    string            `json:"unknown,omitempty"`
@@ -48,6 +47,7 @@ type LVFacts struct {
 	SyncPercent     *float64 `json:"syncPercent,omitempty"`   // of a mirror: how much is in sync
 	RefreshNeeded   bool     `json:"refreshNeeded,omitempty"` // a leg of the mirror failed writes and is left out
 	Mismatches      uint64   `json:"mismatches,omitempty"`    // places where the legs differ, by the last check
+	Changed         string   `json:"changed,omitempty"`       // what another program has changed of it, and the command that undoes that
 }
 
 // FSFacts is what is known about the filesystem without a new request to it.

@@ -114,6 +114,7 @@ var faults = []struct {
 	{"partial mirror", drivebay.LocationMirror, func(f *drivebay.Facts) { f.LV.Partial = true }, drivebay.SeverityDegraded, "PartialActivation", "without one"},
 	{"inactive", drivebay.LocationLVM, func(f *drivebay.Facts) { f.LV.Inactive = true }, drivebay.SeverityInaccessible, "LogicalVolumeInactive", "not active"},
 	{"suspended", drivebay.LocationLVM, func(f *drivebay.Facts) { f.LV.Suspended = true }, drivebay.SeverityInaccessible, "LogicalVolumeSuspended", "waits"},
+	{"read-only volume", drivebay.LocationLVM, func(f *drivebay.Facts) { f.LV.Changed = "it is read-only" }, drivebay.SeverityDegraded, "LogicalVolumeChanged", "read-only"},
 	{"pool failed", drivebay.LocationThin, func(f *drivebay.Facts) { f.LV.PoolFailed = true }, drivebay.SeverityInaccessible, "ThinPoolFailed", "pool"},
 	{"pool out of data", drivebay.LocationThin, func(f *drivebay.Facts) { f.LV.OutOfData = true }, drivebay.SeverityInaccessible, "ThinPoolOutOfDataSpace", "pool"},
 	{"pool full", drivebay.LocationThin, func(f *drivebay.Facts) { f.LV.DataPercent = ptr(100.0) }, drivebay.SeverityInaccessible, "ThinPoolOutOfDataSpace", "pool"},

@@ -130,6 +130,18 @@ var lvmRules = []Rule{
 		},
 	},
 	{
+		Section: OnLVM, Reason: "LogicalVolumeChanged", Severity: drivebay.SeverityDegraded,
+		When: "another program made the logical volume read-only, or the thin pool of a block volume does not zero new blocks",
+		Says: "what was changed, and the command that undoes it", Next: "Run the command, unless the change is intended.",
+		Source: "lvs(8): lv_attr, permissions, zero; lvchange(8)",
+		check: func(l *look) *hit {
+			if l.LV == nil || l.LV.Changed == "" {
+				return nil
+			}
+			return say(nil, "another program changed the logical volume: %s", l.LV.Changed)
+		},
+	},
+	{
 		Section: OnLVM, Reason: "ThinPoolFailed", Severity: drivebay.SeverityInaccessible,
 		When: "the thin pool has failed",
 		Says: "which pool has failed", Next: "Stop the pods that use volumes of the pool, so that these are unstaged. Then " + repairPool,

@@ -59,12 +59,18 @@ func CreatePool(v Volume, metadata uint64) ([]Step, error) {
 		Argv: []string{"lvchange", "--errorwhenfull", "y", v.path()},
 		Done: func(r *Report) bool { lv := r.LV(v.Group, v.Name); return lv != nil && lv.ErrorWhenFull },
 	}
-	steps = slices.Insert(steps, len(steps)-1, fail, Step{
-		Name: "let thin pool " + v.path() + " zero blocks before a volume sees them",
-		Argv: []string{"lvchange", "--zero", "y", v.path()},
-		Done: func(r *Report) bool { lv := r.LV(v.Group, v.Name); return lv != nil && lv.ZeroesBlocks() },
-	})
+	steps = slices.Insert(steps, len(steps)-1, fail, ZeroBlocks(v.Group, v.Name))
 	return slices.Insert(steps, 1, ClearLeftovers(v.Group, v.Name, metadata)...), nil // after a half-made pool is removed
+}
+
+// ZeroBlocks plans that a thin pool zeroes a block before a volume sees it.
+func ZeroBlocks(group, pool string) Step {
+	path := group + "/" + pool
+	return Step{
+		Name: "let thin pool " + path + " zero blocks before a volume sees them",
+		Argv: []string{"lvchange", "--zero", "y", path},
+		Done: func(r *Report) bool { lv := r.LV(group, pool); return lv != nil && lv.ZeroesBlocks() },
+	}
 }
 
 // CreateThin plans a thin volume in a pool.

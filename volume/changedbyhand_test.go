@@ -73,3 +73,28 @@ func TestGroupNotOurs(t *testing.T) {
 		}
 	}
 }
+
+// TestLogicalVolumeChanged: an operator makes a logical volume read-only, or lets a thin pool give out blocks as they are. A growth makes the
+// pool zero its blocks again.
+func TestLogicalVolumeChanged(t *testing.T) {
+	t.Parallel()
+	const reason = "LogicalVolumeChanged"
+	for _, b := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingThin, drivebay.BackingMirror} {
+		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+			v := s.make("v", rawVolume(b))
+			path, pool := v.Location.VG+"/"+v.Location.LV, v.Location.VG+"/"+v.Location.Pool
+			s.must(s.stage(v), s.publish(v, "pod"), s.byHand("lvchange", "--permission", "r", path))
+			s.says("read-only", v, reason)
+			s.must(s.byHand("lvchange", "--permission", "rw", path))
+			s.says("writable", v, "")
+			if b != drivebay.BackingThin {
+				return
+			}
+			s.must(s.byHand("lvchange", "--zero", "n", pool))
+			s.says("without zeroing", v, reason)
+			_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 2 << 30})
+			s.must(err)
+			s.says("grown", v, "")
+		})
+	}
+}

@@ -259,7 +259,11 @@ func (e *Expander) growLogical(rec *drivebay.VolumeRecord) []steps.Step {
 		return []steps.Step{legs, e.extentsZeroed(v, size), legs, e.Write.LVMStep("volume", v.Location, new(atomic.Bool), e.extendOverZeroes(v, size))}
 	}
 	grown := func(r *lvm.Report) ([]lvm.Step, error) {
-		return lvm.Extend(v.Location.VG, v.Location.LV, size), place.FitsPool(r, v.Location, size)
+		plan := lvm.Extend(v.Location.VG, v.Location.LV, size)
+		if v.Location.Pool != "" {
+			plan = append([]lvm.Step{lvm.ZeroBlocks(v.Location.VG, v.Location.Pool)}, plan...)
+		}
+		return plan, place.FitsPool(r, v.Location, size)
 	}
 	return []steps.Step{legs, e.Write.LVMStep("volume", v.Location, new(atomic.Bool), grown)}
 }

@@ -44,7 +44,14 @@ func (e *Groups) LVFacts(v *drivebay.Volume) *drivebay.LVFacts {
 			f.SyncPercent = new(float64)
 		}
 	}
+	path := g.Name + "/" + lv.Name
+	if lv.ReadOnly {
+		f.Changed = fmt.Sprintf("it is read-only: `lvchange --permission rw %s`", path)
+	}
 	if pool := g.LV(lv.Pool); pool != nil {
+		if f.Changed == "" && v.RawBlocks() && !pool.ZeroesBlocks() {
+			f.Changed = fmt.Sprintf("its thin pool does not zero new blocks, which show what was in them: `lvchange --zero y %s/%s`", g.Name, pool.Name)
+		}
 		f.PoolFailed, f.OutOfData, f.MetadataLocked = pool.Health == "failed", pool.Health == "out_of_data", pool.Health == "metadata_read_only"
 		f.DataPercent, f.MetadataPercent = percent(pool.Data), percent(pool.Metadata)
 	}

@@ -68,6 +68,7 @@ func lvSays(f *drivebay.LVFacts) string {
 	l.add(f.MetadataLocked, "the pool's metadata is read-only")
 	l.add(f.RefreshNeeded, "a leg is not in use")
 	l.add(f.Mismatches > 0, "the legs differ in %d blocks", f.Mismatches)
+	l.add(f.Changed != "", "changed by another program: %s", f.Changed)
 	l = append(phrases{l.or("active and whole")}, percents(f)...)
 	return l.or("")
 }
