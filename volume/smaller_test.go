@@ -19,8 +19,14 @@ func (s *stand) resizePart(v drivebay.Volume, change func(*gpt.Partition)) {
 	s.Helper()
 	s.onDrive(s.drive(v).Name, func(disk host.Disk, t *gpt.Table) {
 		p := &t.Partitions[0]
+		at := p.Start
 		change(p)
-		s.must(t.Write(disk), disk.RemovePartition(p.Number), disk.AddPartition(p.Number, p.Start, p.Size))
+		s.must(t.Write(disk))
+		if p.Start == at { // also while it is in use (BLKPG_RESIZE_PARTITION)
+			s.must(disk.ResizePartition(p.Number, p.Start, p.Size))
+			return
+		}
+		s.must(disk.RemovePartition(p.Number), disk.AddPartition(p.Number, p.Start, p.Size))
 	})
 	s.must(s.mgr.Refresh(s.Context()))
 	time.Sleep(2 * time.Minute)
