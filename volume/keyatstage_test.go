@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume"
@@ -224,4 +225,20 @@ func TestKeyAtStageMoves(t *testing.T) {
 			s.must(s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
 		})
 	}
+}
+
+// TestKeyAtStageWhileListed: a volume that awaits its passphrase looks unfinished in each listing. The reads that tell whether it is half removed
+// refuse no call for it.
+func TestKeyAtStageWhileListed(t *testing.T) {
+	t.Parallel()
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		v := s.make("v", keylessRequests()["a partition"])
+		s.inject(v.Location.Drives[0], "slow")
+		for range 60 {
+			if err := s.stage(v, with("")); errors.Is(err, drivebay.ErrPending) {
+				t.Error(err)
+			}
+			time.Sleep(time.Second)
+		}
+	})
 }

@@ -113,11 +113,10 @@ func (e *Adopter) unrecorded(ctx context.Context, found []drivebay.ForgottenVolu
 }
 
 // removedSince corrects a record that is older than the removal of its volume, unless another call holds the volume: that call, or the next
-// listing, does it.
+// listing, does it. It holds the volume only for that: a call would be refused meanwhile.
 func (e *Adopter) removedSince(ctx context.Context, id string) error {
-	r, err := e.Ledger.Record(id)
-	if err != nil || !e.Instances.SeemsRemoved(&r) {
-		return nil
+	if is, err := e.Instances.MarkedRemoved(ctx, id); err != nil || !is {
+		return err
 	}
 	end, err := e.Ledger.Begin(id)
 	if err != nil {

@@ -18,15 +18,10 @@ const removedSince = "its removal had begun when the record store was replaced b
 // RemovedSince corrects a record that is older than the removal of its volume, which was cut short: the piece on the drive says so. The volume
 // is then one that was found half removed: it is not used and not completed. The caller holds the volume.
 func (e *Finder) RemovedSince(ctx context.Context, id string) error {
-	r, err := e.Ledger.Record(id)
-	if err != nil || !e.SeemsRemoved(&r) {
-		return nil // the caller asks for the record itself
-	}
-	half, removing, err := e.marksOf(ctx, &r.Volume)
-	if err != nil || !removing && (!half || unfinished(&r)) {
+	if is, err := e.MarkedRemoved(ctx, id); err != nil || !is {
 		return err
 	}
-	r, err = e.Ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
+	r, err := e.Ledger.Change(id, func(r *drivebay.VolumeRecord) (err error) {
 		work := drivebay.Work{Op: drivebay.WorkCreate, Since: e.Machine.Now(), Size: r.Volume.Size, Made: []string{partitions.FoundHalf}}
 		r.Work, r.Volume.CSIStatus, r.Volume.Failure, r.Volume.AwaitsKey, r.Volume.Replication = &work, drivebay.CSIUnknown, nil, false, nil
 		if r.Volume, err = r.Volume.Moved(drivebay.CSICreate); err == nil {
@@ -41,6 +36,17 @@ func (e *Finder) RemovedSince(ctx context.Context, id string) error {
 	return err
 }
 
+// MarkedRemoved reports whether the piece of a volume on the drive says that its removal has begun, and its record does not. A volume that awaits
+// its passphrase looks like that in every listing.
+func (e *Finder) MarkedRemoved(ctx context.Context, id string) (bool, error) {
+	r, err := e.Ledger.Record(id)
+	if err != nil || !e.seemsRemoved(&r) {
+		return false, nil // the caller asks for the record itself
+	}
+	half, removing, err := e.marksOf(ctx, &r.Volume)
+	return err == nil && (removing || half && !unfinished(&r)), err
+}
+
 // NotRemoved refuses to use such a volume.
 func (e *Finder) NotRemoved(ctx context.Context, id string) error {
 	if err := e.RemovedSince(ctx, id); err != nil {
@@ -53,9 +59,9 @@ func (e *Finder) NotRemoved(ctx context.Context, id string) error {
 	return err
 }
 
-// SeemsRemoved reports whether the drives, as last listed, have the piece of a volume as unfinished, and neither the work in the record nor
+// seemsRemoved reports whether the drives, as last listed, have the piece of a volume as unfinished, and neither the work in the record nor
 // another piece explains that for certain.
-func (e *Finder) SeemsRemoved(r *drivebay.VolumeRecord) bool {
+func (e *Finder) seemsRemoved(r *drivebay.VolumeRecord) bool {
 	v := &r.Volume
 	if w := r.Work; partitions.IsFoundHalf(r) || w != nil && (w.Op == drivebay.WorkRemove || w.Op == drivebay.WorkMove) || v.Rest() != drivebay.CSICreated {
 		return false
