@@ -81,7 +81,7 @@ func (o *orchestrator) restored(part, lv vol, older, newer string) {
 			o.t.Errorf("%s is staged", v.name)
 		}
 	}
-	o.only("NVA", "LVM")
+	o.only(part.drives[0], lv.drives[0])
 	for _, backing := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingLVM} {
 		_, request := o.request("other", backing, "ext4", 64<<20)
 		if made, err := o.ctl.CreateVolume(o.t.Context(), request); err == nil {
