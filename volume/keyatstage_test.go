@@ -240,5 +240,7 @@ func TestKeyAtStageWhileListed(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
+		s.inject(v.Location.Drives[0], "heal")
+		time.Sleep(time.Minute)
 	})
 }
