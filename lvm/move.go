@@ -1,7 +1,6 @@
 package lvm
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -173,29 +172,6 @@ func (g *Group) ExtentsOn(name, pv string) []Allocation {
 				out = append(out, x)
 			}
 		}
-	}
-	return out
-}
-
-// NotOursOn returns the extents of a physical volume that no volume with our tag has.
-func (g *Group) NotOursOn(pv string) []Allocation {
-	i := slices.IndexFunc(g.PVs, func(p PV) bool { return p.UUID == pv })
-	if i < 0 || g.ExtentSize == 0 {
-		return nil
-	}
-	var ours, out []Allocation
-	for j := range g.LVs {
-		if lv := &g.LVs[j]; lv.Parent == "" && hasTag(lv, Tag) {
-			ours = append(ours, g.ExtentsOn(lv.Name, pv)...)
-		}
-	}
-	at, end := uint64(0), g.PVs[i].Size/g.ExtentSize
-	slices.SortFunc(ours, func(a, b Allocation) int { return cmp.Compare(a.Start, b.Start) })
-	for _, x := range append(ours, Allocation{Start: end}) {
-		if x.Start > at {
-			out = append(out, Allocation{PV: pv, Start: at, Count: x.Start - at})
-		}
-		at = max(at, x.Start+x.Count)
 	}
 	return out
 }

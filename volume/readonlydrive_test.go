@@ -17,6 +17,9 @@ func TestDeleteOnReadOnlyDrive(t *testing.T) {
 		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
 			v := s.make("v", requests()[name])
 			s.inject(v.Location.Drives[0], "read-only")
+			if _, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: v.Size + 64<<20}); err == nil || errors.Is(err, drivebay.ErrPermission) {
+				t.Errorf("%s: grown: %v", name, err)
+			}
 			for range 2 {
 				if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) || errors.Is(err, drivebay.ErrPermission) {
 					t.Errorf("%s: deleted: %v", name, err)

@@ -33,6 +33,19 @@ func (e *Eraser) LeavesExtents(g *lvm.Group, wipe drivebay.Wipe, drive, pv strin
 	if err != nil {
 		return err
 	}
+	return e.addRanges(drive, pv, ranges)
+}
+
+// LeavesFree records that any free extent of a physical volume can have data of volumes.
+func (e *Eraser) LeavesFree(g *lvm.Group, wipe drivebay.Wipe, drive, pv string) error {
+	i := slices.IndexFunc(g.PVs, func(p lvm.PV) bool { return p.UUID == pv })
+	if wipe == drivebay.WipeNone || i < 0 {
+		return nil
+	}
+	return e.addRanges(drive, pv, freeOf(g, pv, []drivebay.RemainsRange{{Start: g.PVs[i].DataStart, Size: g.PVs[i].Size, Wipe: wipe}}))
+}
+
+func (e *Eraser) addRanges(drive, pv string, ranges []drivebay.RemainsRange) error {
 	return e.changeRemains(drive, e.partitionOfPV(drive, pv), func(r *drivebay.Remains) {
 		for _, x := range ranges {
 			r.Ranges = AddRange(r.Ranges, x)

@@ -61,7 +61,7 @@ func (e *Mirrors) LeavesLegs(ctx context.Context, v *drivebay.Volume) error {
 }
 
 // leavesLostLeg records what a leg has left that another program took out of a mirror: no record says where it was, so it
-// may be in any extent of its physical volume that no volume of ours has.
+// may be in any free extent of its physical volume.
 func (e *Mirrors) leavesLostLeg(v *drivebay.Volume, r *lvm.Report, legs []mirrorLeg) error {
 	g := r.Group(v.Location.VG)
 	if g == nil || len(legs) != 1 || len(v.Location.Drives) != ledger.DrivesPerGroup(drivebay.LocationMirror) {
@@ -69,7 +69,7 @@ func (e *Mirrors) leavesLostLeg(v *drivebay.Volume, r *lvm.Report, legs []mirror
 	}
 	for _, id := range v.Location.Drives {
 		if pv := e.Groups.PVIn(r, g, id); pv != "" && pv != legs[0].pv {
-			return e.Erase.LeavesExtents(g, groups.RemainsWipe(v), id, pv, g.NotOursOn(pv))
+			return e.Erase.LeavesFree(g, groups.RemainsWipe(v), id, pv)
 		}
 	}
 	return nil

@@ -133,6 +133,7 @@ func (s *MountState) Mount(ctx context.Context, at MountPath, options []string, 
 	})
 	s.MountTable.Touched()
 	s.Counters.Of(s.V.ID).forget()
+	s.Counters.Of(s.V.ID).Write(func(m *ProbeResult) { m.FSErrors = 0 }) // the record has them
 	return err
 }
 

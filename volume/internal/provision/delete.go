@@ -32,7 +32,7 @@ var plainErrors = []error{drivebay.ErrUnavailable, drivebay.ErrBusy, drivebay.Er
 func (e *Provisioner) Retriable(v *drivebay.Volume, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	broken := is(drivebay.ErrNotFound) || is(fs.ErrNotExist) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking) || e.wentAway(v)
-	if is(drivebay.ErrPermission) && isReadOnly(e, v) {
+	if is(drivebay.ErrPermission) && isReadOnly(e.Machine, e.Drives.Snapshot(), v) {
 		return readOnly(err)
 	}
 	if err == nil || slices.ContainsFunc(plainErrors, is) || is(drivebay.ErrRefused) && !broken {
@@ -47,14 +47,13 @@ func readOnly(err error) error {
 }
 
 // isReadOnly reports whether the kernel refuses writes to a drive of a volume: its errors look like those of a lack of privilege.
-func isReadOnly(e *Provisioner, v *drivebay.Volume) bool {
-	s := e.Drives.Snapshot()
+func isReadOnly(files host.Files, s *drivebay.Snapshot, v *drivebay.Volume) bool {
 	return slices.ContainsFunc(v.Location.Drives, func(id string) bool {
 		d, known := steps.DriveOf(s, id)
 		if !known {
 			return false
 		}
-		ro, err := e.Machine.ReadFile("sys/block/" + d.Name + "/ro")
+		ro, err := files.ReadFile("sys/block/" + d.Name + "/ro")
 		return err == nil && strings.TrimSpace(string(ro)) == "1"
 	})
 }
@@ -64,7 +63,7 @@ func isReadOnly(e *Provisioner, v *drivebay.Volume) bool {
 func (e *Provisioner) Reached(v *drivebay.Volume, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	broken := is(drivebay.ErrNotFound) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking)
-	if is(drivebay.ErrPermission) && isReadOnly(e, v) {
+	if is(drivebay.ErrPermission) && isReadOnly(e.Machine, e.Drives.Snapshot(), v) {
 		return readOnly(err)
 	}
 	if err == nil || slices.ContainsFunc(plainErrors, is) || slices.ContainsFunc(callersFault, is) || is(drivebay.ErrRefused) && !broken || !broken && !e.wentAway(v) {

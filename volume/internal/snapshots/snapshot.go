@@ -114,7 +114,8 @@ func (e *Snapshotter) MakeSnapshot(ctx context.Context, id string) error {
 		if err := e.Provision.Whole(&source.Volume); err != nil {
 			return err
 		}
-		size := max(s.Size, source.Volume.Size)                                        // the source can have grown since
+		size := max(s.Size, source.Volume.Size) // the source can have grown since
+
 		if now := e.Machine.Now(); now.Sub(s.Created) > time.Second || s.Size < size { // the call waited, or goes on after a restart: it has what the volume has now
 			s.Created, s.Size = now, size
 			if err := e.PutSnapshot(r); err != nil {

@@ -63,12 +63,17 @@ func (e *Watcher) takeProbe(ctx context.Context, v *drivebay.Volume, staged *Sta
 var lastWords = []struct {
 	kind  string
 	says  *regexp.Regexp
-	learn func(*mounts.ProbeResult)
+	learn func(*mounts.ProbeResult, *drivebay.VolumeRecord)
 }{
-	{"XFS", regexp.MustCompile("Shutting down filesystem|Filesystem has been shut down"), func(m *mounts.ProbeResult) { m.Shutdown = true }},
-	{"XFS", regexp.MustCompile("^(Metadata (corruption|CRC error) detected|Corruption detected)"), func(m *mounts.ProbeResult) { m.FSErrors++ }},
-	{"BTRFS", regexp.MustCompile("checksum verify failed|csum failed|parent transid verify failed|^corrupt (leaf|node)"), func(m *mounts.ProbeResult) { m.FSErrors++ }},
-	{"EXT4-fs", regexp.MustCompile("Remounting filesystem read-only"), func(m *mounts.ProbeResult) { m.GaveUp = true }},
+	{"XFS", regexp.MustCompile("Shutting down filesystem|Filesystem has been shut down"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord) { m.Shutdown = true }},
+	{"XFS", regexp.MustCompile("^(Metadata (corruption|CRC error) detected|Corruption detected)"), corrupted},
+	{"BTRFS", regexp.MustCompile("checksum verify failed|csum failed|parent transid verify failed|^corrupt (leaf|node)"), corrupted},
+	{"EXT4-fs", regexp.MustCompile("Remounting filesystem read-only"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord) { m.GaveUp = true }},
+}
+
+// corrupted counts on from what the record has.
+func corrupted(m *mounts.ProbeResult, r *drivebay.VolumeRecord) {
+	m.FSErrors = max(m.FSErrors, r.FSErrors) + 1
 }
 
 // ofFilesystem is a line about a filesystem: "XFS (dm-1): ...", "BTRFS error (device sda1 state E): ...".
@@ -86,10 +91,7 @@ func (e *Watcher) FollowKernelLog(l host.LogLine) bool {
 			continue
 		}
 		for _, r := range e.volumesOnDevice(path.Base(is[2])) {
-			e.Mounts.Counters.Of(r.Volume.ID).Write(func(m *mounts.ProbeResult) {
-				m.FSErrors = max(m.FSErrors, r.FSErrors)
-				w.learn(m)
-			})
+			e.Mounts.Counters.Of(r.Volume.ID).Write(func(m *mounts.ProbeResult) { w.learn(m, r) })
 		}
 		return true
 	}
