@@ -85,7 +85,7 @@ func remember(st *store.Mem, n int) error {
 		sum := sha256.Sum256([]byte("volume\x00" + name))
 		id := strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 		err := st.PutVolume(drivebay.VolumeRecord{Volume: drivebay.Volume{ID: id, Name: name, Node: "bench", Size: 1 << 30, Mode: drivebay.ModeFS, FSType: "ext4",
-			Location:  drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{fmt.Sprintf("naa-%016x", i)}, Partition: id},
+			Location:  drivebay.Location{Kind: drivebay.LocationPartition, Drives: []string{fmt.Sprintf("naa-%016x", i%100)}, Partition: id},
 			CSIStatus: drivebay.CSICreated, Usage: drivebay.VolumeInUse}})
 		if err != nil {
 			return err
