@@ -131,7 +131,7 @@ var lvmRules = []Rule{
 	},
 	{
 		Section: OnLVM, Reason: "LogicalVolumeChanged", Severity: drivebay.SeverityDegraded,
-		When: "another program made the logical volume read-only, or the thin pool of a block volume does not zero new blocks",
+		When: "another program made the logical volume read-only, gave it a cache or another type, or the thin pool of a block volume does not zero new blocks",
 		Says: "what was changed, and the command that undoes it", Next: "Run the command, unless the change is intended.",
 		Source: "lvs(8): lv_attr, permissions, zero; lvchange(8)",
 		check: func(l *look) *hit {

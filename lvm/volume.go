@@ -149,6 +149,7 @@ func Extend(group, name string, size uint64, pvs ...string) []Step {
 		Name: "extend volume " + path,
 		Argv: command([]string{"lvextend", "--size", bytes(size), path}, pvArgs(pvs)),
 		Done: func(r *Report) bool { lv := r.LV(group, name); return lv != nil && lv.Size >= size },
+		May:  func(r *Report) error { return r.Group(group).MayExtend(name) },
 
 		Allocates: true,
 	}}
@@ -175,25 +176,52 @@ func ExtendMetadata(group, pool string, size uint64) []Step {
 	}}
 }
 
-// Remove plans to remove a volume; LVM refuses one that is open.
+// Remove plans to remove a volume; LVM refuses one that is open. With it, LVM removes the snapshots of a volume
+// that is not thin, and the volumes of a thin pool (lvremove(8); 2.03.16, tried): as long as there are such, it is kept.
 func Remove(group, name string) []Step {
 	path := group + "/" + name
 	return []Step{{
 		Name: "remove volume " + path,
 		Argv: []string{"lvremove", "--yes", path},
 		Done: func(r *Report) bool { return r.LV(group, name) == nil },
-		May:  requireGroup(group),
+		May: func(r *Report) error {
+			g := r.Group(group)
+			if g == nil { // it does not show that the volume is gone
+				return fmt.Errorf("volume group %s: %w", group, ErrNotFound)
+			}
+			return g.MayRemove(name)
+		},
 	}}
 }
 
-// requireGroup refuses a report without the group: it does not show that the volume is gone.
-func requireGroup(group string) func(*Report) error {
-	return func(r *Report) error {
-		if r.Group(group) == nil {
-			return fmt.Errorf("volume group %s: %w", group, ErrNotFound)
-		}
+// MayRemove refuses a thin pool that has volumes, and a volume of which another program made a snapshot.
+func (g *Group) MayRemove(name string) error {
+	if i := slices.IndexFunc(g.LVs, func(lv LV) bool { return lv.Pool == name }); i >= 0 {
+		return fmt.Errorf("thin pool %s/%s: %w: it has the logical volume %s", g.Name, name, ErrInUse, g.LVs[i].Name)
+	}
+	return g.noSnapshot(name)
+}
+
+// MayExtend refuses a volume that is not thin and of which another program made a snapshot: LVM resizes it only
+// while it is inactive (2.03.16, tried).
+func (g *Group) MayExtend(name string) error {
+	if g == nil {
 		return nil
 	}
+	if lv := g.LV(name); lv == nil || lv.Type == "thin" {
+		return nil
+	}
+	return g.noSnapshot(name)
+}
+
+// noSnapshot refuses a volume of which another program made a snapshot.
+func (g *Group) noSnapshot(name string) error {
+	i := slices.IndexFunc(g.LVs, func(lv LV) bool { return lv.Origin == name && lv.Parent == "" && !hasTag(&lv, Tag) })
+	if i < 0 {
+		return nil
+	}
+	return fmt.Errorf("logical volume %s/%s: %w: another program made a snapshot of it, which has its data: `lvremove %[1]s/%s`, and then try again",
+		g.Name, name, drivebay.ErrRefused, g.LVs[i].Name)
 }
 
 // Activate plans to activate a volume, also a snapshot, which LVM skips otherwise. It

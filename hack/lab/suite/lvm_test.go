@@ -216,6 +216,13 @@ func TestLabLVM(t *testing.T) {
 	}
 	b.do(lvm.Extend(b.group, "drivebay-pool", 64<<20))
 	b.do(lvm.ExtendMetadata(b.group, "drivebay-pool", 8<<20))
+	m.Sh("lvcreate -q -y -s -n before -L 8M %s/%s; lvcreate -q -y -s -n copy %[1]s/drivebay-thin", b.group, linear.Name) // by hand
+	for _, name := range []string{linear.Name, "drivebay-thin"} {
+		b.refused(drivebay.ErrRefused, lvm.Remove(b.group, name))
+	}
+	b.refused(drivebay.ErrRefused, lvm.Extend(b.group, linear.Name, 200<<20))
+	b.refused(lvm.ErrInUse, lvm.Remove(b.group, "drivebay-pool"))
+	m.Sh("lvremove -q -y %s/before %[1]s/copy", b.group)
 	var left []lvm.Step
 	for _, name := range []string{"drivebay-clone", "drivebay-thin", "drivebay-snap", "drivebay-pool", "drivebay-mir"} {
 		left = append(left, lvm.Remove(b.group, name)...)

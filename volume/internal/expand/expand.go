@@ -50,7 +50,7 @@ func (e *Expander) WantSize(id string, r drivebay.SizeRange) (due bool, err erro
 	if r.Limit > 0 && size > r.Limit {
 		return false, fmt.Errorf("%w: the smallest possible size is %s, larger than the limit %s", drivebay.ErrRange, partitions.SizeText(size), partitions.SizeText(r.Limit))
 	}
-	if err := errors.Join(groups.RefuseMoving(v.Location), fitsMetadata(v, size)); err != nil {
+	if err := errors.Join(groups.RefuseMoving(v.Location), e.Groups.MayExtend(v.Location), fitsMetadata(v, size)); err != nil {
 		return false, err
 	}
 	s := e.Inventory.PlacementView()

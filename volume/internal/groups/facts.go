@@ -45,7 +45,8 @@ func (e *Groups) LVFacts(v *drivebay.Volume) *drivebay.LVFacts {
 		}
 	}
 	path := g.Name + "/" + lv.Name
-	if lv.ReadOnly {
+	f.Changed = otherType(v.Location, lv)
+	if f.Changed == "" && lv.ReadOnly {
 		f.Changed = fmt.Sprintf("it is read-only: `lvchange --permission rw %s`", path)
 	}
 	if pool := g.LV(lv.Pool); pool != nil {

@@ -80,7 +80,7 @@ func isHalfMade(v *drivebay.Volume) bool {
 	return state.Status == drivebay.CSICreating || state.Status == drivebay.CSIFailed && state.Before == drivebay.CSICreating
 }
 
-// MayRemove refuses a volume that the record or the kernel shows as in use.
+// MayRemove refuses a volume that the record, the kernel or LVM shows as in use.
 func (e *Provisioner) MayRemove(ctx context.Context, v *drivebay.Volume) error {
 	if v.Rest() != drivebay.CSICreated || v.Replication != nil && !v.Replication.Ended {
 		return fmt.Errorf("%w: it is %s", drivebay.ErrBusy, cmp.Or(inventory.UsedAt(v), "staged or published"))
@@ -91,6 +91,13 @@ func (e *Provisioner) MayRemove(ctx context.Context, v *drivebay.Volume) error {
 		return err
 	case len(mounts) > 0:
 		return fmt.Errorf("%w: it is mounted at %s", drivebay.ErrBusy, mounts[0].Target)
+	}
+	if !v.Location.OnLVM() {
+		return nil
+	}
+	e.Groups.Reports.Delete(v.Location.VG)                          // another program can have made a snapshot right before
+	if r, err := e.Write.MaybeReport(ctx, v.Location); err == nil { // else the removal says what is wrong
+		return groups.MayRemove(r, v.Location)
 	}
 	return nil
 }

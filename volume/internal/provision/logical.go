@@ -161,6 +161,7 @@ func (e logicalVolume) remove() ([]steps.Step, error) {
 	if err != nil {
 		return nil, err
 	}
+	mark[0].May = func(r *lvm.Report) error { return groups.MayRemove(r, l) } // what was made in the meantime is kept
 	mark = append(mark, e.Device.Appearing(v)...)
 	drop := append(lvm.Deactivate(l.VG, l.LV), lvm.Remove(l.VG, l.LV)...)
 	plan := []steps.Step{

@@ -119,9 +119,15 @@ func (c *command) removeVolume(v *lv) error {
 	for number := range v.chunks {
 		v.drop(number)
 	}
-	for _, x := range g.lvs {
-		if x.origin == v {
+	for _, x := range slices.Clone(g.lvs) {
+		switch {
+		case x.origin != v:
+		case x.kind == "thin":
 			x.origin = nil
+		default: // goes with its origin
+			if err := c.removeVolume(x); err != nil {
+				return err
+			}
 		}
 	}
 	gone := append(v.parts(), v)

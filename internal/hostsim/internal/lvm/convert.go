@@ -13,6 +13,9 @@ func lvconvert(c *command) error {
 	if err != nil {
 		return err
 	}
+	if c.Has("uncache") || c.Set["type"] == "cache" {
+		return c.changeCache(v)
+	}
 	if c.Has("mirrors") {
 		return c.changeLegs(v)
 	}
@@ -72,6 +75,23 @@ func (c *command) replaceLegs(v *lv, bad func(*pv) bool, pvs []*pv) error {
 		return nil
 	}
 	c.Say("  Faulty devices in %s successfully replaced.", v.path())
+	return c.commit(v.group)
+}
+
+// changeCache puts a volume behind a cache, or takes the cache away. The cache has no effect on reads and writes.
+func (c *command) changeCache(v *lv) error {
+	if v.kind != "linear" {
+		return said("Command on LV %s does not accept LV type %s.", v.path(), v.kind)
+	}
+	if v.cached = !c.Has("uncache"); v.cached {
+		with := v.group.lv(c.Set["cachevol"])
+		if with == nil {
+			return said("Failed to find logical volume \"%s/%s\"", v.group.name, c.Set["cachevol"])
+		}
+		if err := c.removeVolume(with); err != nil {
+			return err
+		}
+	}
 	return c.commit(v.group)
 }
 

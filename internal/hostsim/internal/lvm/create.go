@@ -207,17 +207,26 @@ func (c *command) makeThin(v *lv) error {
 	return nil
 }
 
-// snapshot creates a snapshot of a thin volume; the two share their chunks.
+// snapshot creates a snapshot of a volume. One of a thin volume shares its chunks; another one has space of its own, for what is written
+// to the volume after it: it does not show the old data here.
 func (c *command) snapshot() error {
 	origin, err := c.volume(c.Words[0])
 	if err != nil {
 		return err
 	}
-	if origin.kind != "thin" {
-		return misused("Please specify either size or extents with snapshots.")
-	}
 	if err := c.fresh(origin.group); err != nil {
 		return err
+	}
+	if origin.kind != "thin" {
+		bytes, err := parseSize(c.Set["size"])
+		if err != nil || bytes == 0 {
+			return misused("Please specify either size or extents with snapshots.")
+		}
+		v := &lv{group: origin.group, name: c.Set["name"], kind: "linear", tags: c.All["addtag"], origin: origin, extents: (bytes + origin.group.extent - 1) / origin.group.extent}
+		if err := c.makeLinear(v); err != nil {
+			return err
+		}
+		return c.finish(v)
 	}
 	v := &lv{name: c.Set["name"], kind: "thin", tags: c.All["addtag"], extents: origin.extents, pool: origin.pool, origin: origin,
 		readOnly: c.Set["permission"] == "r", skip: c.Set["setactivationskip"] != "n", chunks: maps.Clone(origin.chunks)}

@@ -21,6 +21,9 @@ func (c report) lvFields(v *lv) fields {
 	case "thin":
 		f["lv_layout"], f["pool_lv"] = "thin,sparse", v.pool.name
 	}
+	if v.cached {
+		f["lv_layout"] = "cache"
+	}
 	if v.origin != nil {
 		f["origin"] = v.origin.name
 	}
@@ -76,11 +79,12 @@ func (v *lv) role() string {
 		return "private"
 	}
 	role := "public"
+	thickness := map[bool]string{true: "thin", false: "thick"}[v.kind == "thin"]
 	if slices.ContainsFunc(v.group.lvs, func(x *lv) bool { return x.origin == v }) {
-		role += ",origin,thinorigin"
+		role += ",origin," + thickness + "origin"
 	}
 	if v.origin != nil {
-		role += ",snapshot,thinsnapshot"
+		role += ",snapshot," + thickness + "snapshot"
 	}
 	return role
 }
@@ -124,6 +128,8 @@ func (c report) attr(v *lv, f fields) string {
 		a[0] = 'T'
 	case v.part != "":
 		a[0] = 'e'
+	case v.kind == "linear" && v.origin != nil:
+		a[0] = 's'
 	case v.kind == "raid1":
 		a[0] = 'r'
 	case v.kind == "thin-pool":

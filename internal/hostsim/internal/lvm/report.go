@@ -246,7 +246,7 @@ func (c report) segments(v *lv) []fields {
 			on = fmt.Sprintf("pvmove0(%d)", moved)
 			moved += a.n
 		}
-		rows = append(rows, segment(v.uuid, "linear", at, a.n, on))
+		rows = append(rows, segment(v.uuid, map[bool]string{true: "cache", false: "linear"}[v.cached], at, a.n, on))
 		at += a.n
 	}
 	return rows

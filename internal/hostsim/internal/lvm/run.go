@@ -55,7 +55,7 @@ func init() {
 		"lvchange":     {"activate: activationmode: ignoreactivationskip refresh addtag: deltag: errorwhenfull: zero: permission: setactivationskip: setautoactivation: monitor:", lvchange},
 		"lvextend":     {"size: extents: poolmetadatasize: alloc: nofsck", lvextend},
 		"lvreduce":     {"size: nofsck", lvreduce},
-		"lvconvert":    {"repair replace: mirrors: type:", lvconvert},
+		"lvconvert":    {"repair replace: mirrors: type: cachevol: cachemode: uncache", lvconvert},
 		"version":      {"", version},
 		"fullreport":   {"all reportformat: units: nosuffix configreport: options:", fullreport},
 	}

@@ -79,8 +79,10 @@ type lv struct {
 	failFull   bool
 	unzeroed   bool // new blocks are not zeroed
 
-	pool, origin *lv // thin
-	chunks       map[uint64]*chunk
+	pool   *lv // thin
+	origin *lv // of a snapshot
+	chunks map[uint64]*chunk
+	cached bool
 
 	readOnly, skip bool
 	dev            *block.Device // while it is active
