@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,6 +98,14 @@ func (l *look) before(key string) uint64 {
 		}
 	}
 	return 0
+}
+
+// hasCounted reports whether the history has one of some counters.
+func (l *look) hasCounted(keys ...string) bool {
+	return slices.ContainsFunc(l.History, func(s drivebay.Sample) bool {
+		_, ok := firstKey(s.Counters, keys)
+		return ok
+	})
 }
 
 const (

@@ -222,6 +222,9 @@ var silenceRules = []Rule{
 	},
 }
 
+// noSMART is the page of the problem with which a document says that a drive has no SMART; "" is of the document as a whole.
+const noSMART = "smart"
+
 func evidenceMissing(l *look) *hit {
 	if l.protocol == drivebay.ProtocolNone {
 		return nil
@@ -232,16 +235,20 @@ func evidenceMissing(l *look) *hit {
 	if l.usable() {
 		return nil
 	}
-	promised := l.protocol != drivebay.ProtocolSCSI
+	// A SCSI device without log pages is a bridge or an emulation, unless it had them before. What an ATA drive or an SSD refuses
+	// otherwise says nothing of its health: one whose SMART was turned off may refuse other logs as well.
+	promised := l.protocol != drivebay.ProtocolSCSI || l.hasCounted(keyGrown, keyUncorrected)
 	for _, p := range l.ev.Problems {
 		if !p.Expected {
 			return unknown("the drive's health could not be read: %s", p.Text)
 		}
-		promised = false
+		promised = promised && p.Page != "" && p.Page != noSMART
 	}
-	switch {
+	switch a := l.ev.ATA; {
 	case l.ev.Standby:
 		return unknown("the drive is in standby and was never read")
+	case a != nil && a.SMARTSupported && !a.SMARTEnabled:
+		return unknown("SMART is switched off in the drive")
 	case promised:
 		return unknown("the drive's health could not be read")
 	}

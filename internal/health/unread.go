@@ -10,9 +10,9 @@ import (
 // shownOn holds the pages that a rule judges and without which the drive still counts as read. The
 // findings of the other rules are of pages without which it is UNKNOWN (see evidenceMissing).
 var shownOn = map[string][]string{
-	"OwnVerdict": {"ata-smart-status", "scsi-log-2f"},
-	"SelfTest":   {"ata-selftest-log", "ata-ext-selftest-log", "ata-log-directory", "nvme-selftest-log", "nvme-identify-controller", "scsi-log-10"},
-	"WearUsed":   {"ata-device-statistics", "ata-log-directory", "scsi-log-11"},
+	"OwnVerdict": {"ata-smart-status", "scsi-log-00", "scsi-log-2f"},
+	"SelfTest":   {"ata-selftest-log", "ata-ext-selftest-log", "ata-log-directory", "nvme-selftest-log", "nvme-identify-controller", "scsi-log-00", "scsi-log-10"},
+	"WearUsed":   {"ata-device-statistics", "ata-log-directory", "scsi-log-00", "scsi-log-11"},
 
 	"ATAPrefailNow":         {"ata-smart-thresholds"},
 	"ATAPrefailPast":        {"ata-smart-thresholds"},
@@ -25,11 +25,11 @@ var shownOn = map[string][]string{
 	"ATAReallocatedSectors": {"ata-device-statistics", "ata-log-directory"},
 	"ATAUncorrectable":      {"ata-device-statistics", "ata-log-directory"},
 
-	"SCSIPrediction":     {"scsi-log-2f"},
-	"SCSIGrownDefects":   {"scsi-grown-defects"},
-	"SCSIUncorrected":    {"scsi-log-02", "scsi-log-03", "scsi-log-05"},
-	"SCSIPendingDefects": {"scsi-log-15-01"},
-	"SCSIBackgroundScan": {"scsi-log-15"},
+	"SCSIPrediction":     {"scsi-log-00", "scsi-log-2f"},
+	"SCSIGrownDefects":   {"scsi-log-00", "scsi-grown-defects"},
+	"SCSIUncorrected":    {"scsi-log-00", "scsi-log-02", "scsi-log-03", "scsi-log-05"},
+	"SCSIPendingDefects": {"scsi-log-00", "scsi-log-15-01"},
+	"SCSIBackgroundScan": {"scsi-log-00", "scsi-log-15"},
 }
 
 // Unread adds to the findings of a reading those that stood before it and that it could not look for: one
