@@ -129,11 +129,10 @@ func (s *MountState) Mount(ctx context.Context, at MountPath, options []string, 
 		if err := s.Machine.MakeFolder(at.Place); err != nil {
 			return err
 		}
+		s.Counters.Of(s.V.ID).forget() // not later: what the kernel says while it mounts counts
 		return s.Machine.Mount(ctx, host.NewMount{Device: disk.Path(), FS: s.V.FSType, At: at.Place, ReadOnly: readOnly, Options: ownOptions(&s.V, options)})
 	})
 	s.MountTable.Touched()
-	s.Counters.Of(s.V.ID).forget()
-	s.Counters.Of(s.V.ID).Write(func(m *ProbeResult) { m.FSErrors = 0 }) // the record has them
 	return err
 }
 

@@ -99,17 +99,20 @@ func (e *Watcher) FollowKernelLog(l host.LogLine) bool {
 }
 
 // volumesOnDevice returns the volumes whose filesystem the kernel means by the name of a device: those
-// that are on it now. The name may be in the record of a volume whose drive has gone, too; that volume is
-// returned only if no other has the name.
+// that are on it now, staged or being mounted. The name may be in the record of a volume whose drive has gone, too; that
+// volume is returned only if no other has the name.
 func (e *Watcher) volumesOnDevice(name string) []*drivebay.VolumeRecord {
 	var now, before []*drivebay.VolumeRecord
-	for _, r := range e.Ledger.All() {
+	records, busy, _ := e.Partitions.AllAndBusy()
+	for _, r := range records {
 		p := mirror.StagedAt(&r.Volume)
-		if p == nil || inventory.MadeOf(*p).Name != name {
+		switch {
+		case p == nil && (!busy[r.Volume.ID] || !r.Volume.HasFilesystem()), p != nil && inventory.MadeOf(*p).Name != name:
 			continue
+		case p != nil:
+			before = append(before, r)
 		}
-		before = append(before, r)
-		if d, err := e.Device.Stack(&r.Volume).State(); err == nil && d.Name == name && d.Num == inventory.MadeOf(*p).Num {
+		if d, err := e.Device.Stack(&r.Volume).State(); err == nil && d.Name == name && (p == nil || d.Num == inventory.MadeOf(*p).Num) {
 			now = append(now, r)
 		}
 	}
