@@ -127,9 +127,9 @@ type Content struct {
 	// Beyond says how far the partition table reaches beyond the end of the drive; empty
 	// when it does not.
 	Beyond string `json:"beyond,omitempty"`
-	// TableSum is the checksum of the entries of the GUID partition table. It differs
-	// after the table has changed. It is 0 when the table is damaged.
-	TableSum uint32 `json:"-"`
+	// TableSum is the checksum of the entries of the GUID partition table, 0 when both copies are damaged.
+	TableSum    uint32 `json:"-"`
+	TableDamage string `json:"-"` // what of that table is damaged while one copy is sound
 }
 
 // NotRead is the Reason of a Content that was never read.

@@ -82,6 +82,7 @@ var faults = []struct {
 	{"layout", drivebay.LocationPartition, func(f *drivebay.Facts) {
 		f.Layouts = map[string]string{f.Drives[0].ID: "the kernel does not have partition 2 of the partition table"}
 	}, drivebay.SeverityDegraded, "LayoutUnknown", "does not have partition 2"},
+	{"half a table", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Drives[0].Content.TableDamage = "its backup is damaged" }, drivebay.SeverityDegraded, "PartitionTableDamaged", "its backup is damaged"},
 	{"quarantined", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Drives[0].Usage = drivebay.UsageRemoved }, drivebay.SeverityDegraded, "DriveQuarantined", "was removed and is back"},
 	{"copied", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Drives[0].Copy = "drive naa-9 has the same partition table" }, drivebay.SeverityDegraded, "DriveCopied", "drive naa-9 has the same"},
 	{"mirror on one device", drivebay.LocationMirror, func(f *drivebay.Facts) {

@@ -181,6 +181,19 @@ var driveRules = []Rule{
 		},
 	},
 	{
+		Section: OnDrives, Reason: "PartitionTableDamaged", Severity: drivebay.SeverityDegraded,
+		When: "one of the two copies of the partition table of the drive, or the protective MBR before it, is damaged",
+		Says: "what is damaged", Next: "Repair the table: `sgdisk --verify` shows what is wrong, and `gdisk` writes both copies again (`w`). If it was not another program, the drive loses data: replace it with `drivebay replace {drive}`.",
+		Source: "UEFI 2.10, 5.3.2; Linux, block/partitions/efi.c: without a sound copy, or without the protective MBR, the kernel shows no partition",
+		check: func(l *look) *hit {
+			legs := l.those(func(d *drivebay.Drive) bool { return d.Content.TableDamage != "" })
+			if len(legs) == 0 {
+				return nil
+			}
+			return say(legs, "the partition table of the drive is damaged: %s", legs[0].drive.Content.TableDamage)
+		},
+	},
+	{
 		Section: OnDrives, Reason: "ConfigError", Severity: drivebay.SeverityInaccessible,
 		When: "the drive is write-protected; of a mirror: all its drives",
 		Says: "that the kernel refuses writes to the drive", Next: "Remove the write protection (a switch, `blockdev --setrw`, or a setting of the drive). Then stop the pod and start it again, so that the volume is staged again.",

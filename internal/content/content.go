@@ -63,7 +63,7 @@ func Detect(r io.ReaderAt, size uint64, blockSize int) drivebay.Content {
 		found = append(backups(whole), first...)
 		err = cmp.Or(whole.err, unread)
 	}
-	c := drivebay.Content{Signatures: found, Beyond: t.beyond, TableSum: t.sum}
+	c := drivebay.Content{Signatures: found, Beyond: t.beyond, TableSum: t.sum, TableDamage: t.damage}
 	if err != nil {
 		c.Reason = err.Error()
 	}

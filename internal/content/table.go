@@ -19,6 +19,7 @@ type table struct {
 	partitions []extent
 	ours       bool // a sound GPT whose partitions all have the prefix OursPrefix
 	beyond     string
+	damage     string // of a table that has one sound copy
 	sum        uint32
 }
 
@@ -81,9 +82,42 @@ func readGPT(v *view, blockSize uint64) (table, bool) {
 		}
 		t := v.gptTable(first)
 		t.ours = t.ours && first.at == bs && protective(v) && !(hasBackup && backup.sound && backup.guid != first.guid)
+		t.damage = v.gptDamage(bs)
 		return t, true
 	}
 	return table{}, false
+}
+
+// gptDamage says what of a GPT is damaged while one copy of it is sound. The kernel shows no partition without the protective MBR
+// (Linux, block/partitions/efi.c, is_pmbr_valid), and with one copy the next damage is the loss of the table.
+func (v *view) gptDamage(bs uint64) string {
+	last := v.size/bs - 1
+	first, backup := v.gptCopy(bs, bs), v.gptCopy(last*bs, bs)
+	switch {
+	case first == nil && backup == nil, first != nil && first.other != last: // the drive has grown or shrunk since
+		return ""
+	case first == nil:
+		return "its first copy is damaged"
+	case backup == nil:
+		return "its backup is damaged"
+	case first.guid != backup.guid || first.sum != backup.sum:
+		return "its two copies differ"
+	case !hasProtective(v):
+		return "the protective MBR before it is missing, without which the kernel shows no partition at its next start"
+	}
+	return ""
+}
+
+// gptCopy returns the header of a sound copy of a GPT, or nil.
+func (v *view) gptCopy(at, bs uint64) *gptHeader {
+	h, ok := v.gptHeader(at, bs)
+	if !ok || !h.sound || h.count > maxPartitions || h.entry < 128 || h.entry > 4096 || h.entries >= v.size/bs {
+		return nil
+	}
+	if entries := v.at(int64(h.entries*bs), int(h.count*h.entry)); entries == nil || crc32.ChecksumIEEE(entries) != h.sum {
+		return nil
+	}
+	return &h
 }
 
 func (v *view) gptHeader(at, bs uint64) (gptHeader, bool) {
@@ -183,6 +217,11 @@ func mbr(b []byte) []mbrEntry {
 }
 
 func (e mbrEntry) used() bool { return e.kind != 0 && e.count != 0 }
+
+// hasProtective reports whether an MBR has the entry by which the kernel looks for a GPT; other entries may be beside it.
+func hasProtective(v *view) bool {
+	return slices.ContainsFunc(mbr(v.at(0, 512)), func(e mbrEntry) bool { return e.kind == typeGPT })
+}
 
 // protective reports whether the MBR before a GPT has only the protective entry.
 func protective(v *view) bool {

@@ -81,7 +81,7 @@ func (e *Watcher) SeeDrives(s *drivebay.Snapshot) {
 
 // alike reports whether a volume shows no difference between two states of its drive.
 func alike(a, b *drivebay.Drive) bool {
-	return a.Status == b.Status && a.Health == b.Health && a.Usage == b.Usage && a.IdentityIssue == b.IdentityIssue && a.Copy == b.Copy && a.SizeIssue == b.SizeIssue && a.ReadOnly == b.ReadOnly &&
+	return a.Status == b.Status && a.Health == b.Health && a.Usage == b.Usage && a.IdentityIssue == b.IdentityIssue && a.Copy == b.Copy && a.SizeIssue == b.SizeIssue && a.ReadOnly == b.ReadOnly && a.Content.TableDamage == b.Content.TableDamage &&
 		a.Serial == b.Serial && a.Name == b.Name && a.Slot.Bay == b.Slot.Bay && a.Slot.Enclosure == b.Slot.Enclosure &&
 		stateOf(a) == stateOf(b) && slices.Equal(a.Paths, b.Paths) && slices.Equal(a.Findings, b.Findings)
 }
