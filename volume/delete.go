@@ -24,21 +24,24 @@ func (e controllerCalls) DeleteVolume(ctx context.Context, id string) error {
 		r, _ := e.ledger.Record(id) // without a record there is nothing to delete
 		return e.provision.Retriable(&r.Volume, e.delete(ctx, id))
 	})
-	switch {
-	case err != nil:
-	case len(e.instances.OthersOf(id)) > 0: // the record named another, older volume
-		err = e.provision.Retriable(&drivebay.Volume{}, e.inventory.RefuseSecond(id))
-	default:
-		err = e.provision.Retriable(&drivebay.Volume{}, e.instances.RecordDeletion(id))
-	}
 	if err != nil {
 		return fmt.Errorf("delete volume %s: %w", id, err)
 	}
 	return nil
 }
 
-// delete removes a volume that the caller holds.
+// delete removes a volume that the caller holds, and records the deletion: a drive that is away may have an older volume of that id.
 func (e *parts) delete(ctx context.Context, id string) error {
+	if err := e.remove(ctx, id); err != nil {
+		return err
+	}
+	if len(e.instances.OthersOf(id)) > 0 { // the record named another, older volume
+		return e.inventory.RefuseSecond(id)
+	}
+	return e.instances.RecordDeletion(id)
+}
+
+func (e *parts) remove(ctx context.Context, id string) error {
 	r, err := e.ledger.Record(id)
 	if errors.Is(err, drivebay.ErrNotFound) {
 		return nil

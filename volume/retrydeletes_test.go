@@ -1,0 +1,37 @@
+package volume_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// TestRetriedDeletionLasts: a deletion that failed, and that an operator retries, lasts like one that the caller repeats. An older volume
+// with that id on a drive that was away is not adopted when the drive returns.
+func TestRetriedDeletionLasts(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		old := s.make("v", requests()["a partition"])
+		away := old.Location.Drives[0]
+		serial := s.serialOf(away)
+		s.inject(away, "vanish")
+		time.Sleep(time.Minute)
+		s.loseRecord(old)
+		v := s.make("v", requests()["a partition"])
+		s.inject(v.Location.Drives[0], "read-only")
+		if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil || s.of(v).CSIStatus != drivebay.CSIFailed {
+			t.Fatalf("deleted on a read-only drive: %v", err)
+		}
+		s.inject(v.Location.Drives[0], "heal")
+		time.Sleep(time.Minute)
+		s.must(s.retried(func() error { return s.e.RetryVolume(s.Context(), v.ID) }))
+		s.comesBack(serial)
+		time.Sleep(time.Minute)
+		if is, there := s.e.Volumes().Get(v.ID); there {
+			t.Errorf("it was deleted, and is a volume again: %v on %v", is.CSIStatus, is.Location.Drives)
+		}
+		s.must(s.e.AdoptVolume(s.Context(), v.ID), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+	})
+}
