@@ -42,7 +42,7 @@ func (s *VolumeMounts) StateOf(p drivebay.Publication, target string) (pathState
 		return PathLive, m
 	case !mounttable.Carries(m, was):
 		return PathForeign, m
-	case s.deviceGone(was):
+	case mounttable.IsUnlinked(m), s.deviceGone(was): // the number may be another volume's by now
 		return PathDead, m
 	}
 	return pathUnproven, m

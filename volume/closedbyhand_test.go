@@ -1,0 +1,46 @@
+package volume_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// TestLockedByHand: another program locks an encrypted block volume that is in use, and the next volume that is used gets the
+// number of its device. The path of the pod shows that other volume, also where both are on one drive: it is not reported as sound,
+// and shows its own volume again after a repair.
+func TestLockedByHand(t *testing.T) {
+	t.Parallel()
+	one := hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "20GB"}}}
+	for _, name := range []string{"a partition", "a linear volume", "a thin volume"} {
+		onMachine(t, one, volume.Options{}, func(s *stand) {
+			v, other := s.make("v", encryptedRequests()[name]), s.make("other", encryptedRequests()[name])
+			s.must(s.stage(v, with(rightKey)), s.publish(v, "pod"))
+			was, _ := s.plain(v)
+			s.first(was, "the data of v!!!")
+			_, err := s.sim.Run(s.Context(), "cryptsetup", "close", "drivebay-"+v.ID)
+			s.must(err, s.stage(other, with(rightKey)))
+			if _, err := s.sim.ReadFile("sys/block/" + filepath.Base(was) + "/dev"); err != nil {
+				t.Fatalf("%s: nothing of the other volume has the number of %s: %v", name, was, err)
+			}
+			time.Sleep(2 * time.Minute)
+			if is := s.of(v).Condition; !strings.Contains(reasons(is), "VolumeUnmounted") {
+				t.Errorf("%s: its path shows another volume, and it is said: %s", name, is.Message())
+			}
+			if st, err := s.stats(v, target(v, "pod")); err == nil && !st.Condition.Abnormal() {
+				t.Errorf("%s: its path shows another volume, and the answer for it is: %s", name, st.Condition.Message())
+			}
+			_, err = s.e.Heal(s.Context(), drivebay.HealRequest{Volume: v.ID, Secrets: secrets(rightKey)})
+			s.must(err)
+			dev, _ := s.plain(v)
+			if on := s.mounts(target(v, "pod")); len(on) != 1 || "/dev"+on[0].Root != dev || s.first(dev, "") != "the data of v!!!" {
+				t.Errorf("%s: repaired, its path shows %+v, and it is %s", name, on, dev)
+			}
+		})
+	}
+}
