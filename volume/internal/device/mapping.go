@@ -71,6 +71,16 @@ func (e *Opener) mappingAt(dir string, v *drivebay.Volume) (mounttable.Device, b
 	return mounttable.Device{Dev: "/dev/" + name, Num: strings.TrimSpace(string(num)), Name: name, Size: size * 512}, true, nil
 }
 
+// Locked reports whether an encrypted volume has no device, and its piece has one.
+func (e *Opener) Locked(v *drivebay.Volume) bool {
+	if !v.Encrypted() {
+		return false
+	}
+	_, below := e.Device(v)
+	_, err := e.Stack(v).State()
+	return below == nil && errors.Is(err, drivebay.ErrNotFound)
+}
+
 // CryptError translates the exit statuses of cryptsetup(8). A header without any key is treated like
 // a wrong key.
 func CryptError(err error) error {

@@ -106,11 +106,11 @@ func (s *VolumeMounts) pathFacts(p drivebay.Publication) drivebay.PathFacts {
 	return out
 }
 
-// MountedAt is pathFacts, except for a staged block volume: it is mounted nowhere, and counts as
-// mounted.
+// MountedAt is pathFacts; a staged block volume is mounted nowhere, and counts as mounted unless it was locked since.
 func (s *VolumeMounts) MountedAt(p drivebay.Publication) drivebay.PathFacts {
 	if s.stagedAsBlock(p) {
-		return drivebay.PathFacts{Path: p.Path, Mounted: true}
+		locked := s.Device.Locked(&s.V) && p.Boot == s.Mirror.Boot()
+		return drivebay.PathFacts{Path: p.Path, Mounted: !locked, Dead: locked}
 	}
 	return s.pathFacts(p)
 }
