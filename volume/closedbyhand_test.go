@@ -81,3 +81,45 @@ func TestLockedWhileStaged(t *testing.T) {
 		})
 	}
 }
+
+// TestReopenedByHand: the device of a block volume that is published read-only is made again with the same number, so that the removed node
+// at the path of the pod opens it, for writing as well. That is a finding, and a repair makes it read-only again.
+func TestReopenedByHand(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]drivebay.VolumeRequest{"encrypted": encryptedRequests()["a partition"], "encrypted, linear": encryptedRequests()["a linear volume"], "linear": requests()["a linear volume"]} {
+		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+			v := s.make("v", r)
+			s.must(s.stage(v, with(rightKey)), s.publish(v, "pod", func(r *drivebay.PublishRequest) { r.ReadOnly = true }))
+			dev := strings.TrimSuffix(strings.TrimPrefix(s.mounts(target(v, "pod"))[0].Root, "/"), "//deleted")
+			readOnly := func() string {
+				ro, err := s.sim.ReadFile("sys/block/" + dev + "/ro")
+				s.must(err)
+				return strings.TrimSpace(string(ro))
+			}
+			if readOnly() != "1" {
+				t.Fatalf("%s: %s is published read-only, and can be written", name, dev)
+			}
+			if v.Encrypted() {
+				_, err := s.sim.Run(s.Context(), "cryptsetup", "close", "drivebay-"+v.ID)
+				s.must(err)
+			} else {
+				_, err := s.sim.Run(s.Context(), "lvm", "lvchange", "-an", v.Location.VG+"/"+v.Location.LV)
+				s.must(err)
+				time.Sleep(time.Minute)
+			}
+			s.must(s.stage(v, with(rightKey)))
+			if readOnly() != "0" {
+				t.Fatalf("%s: %s was made again, and is read-only", name, dev)
+			}
+			time.Sleep(6 * time.Minute)
+			if is := s.of(v).Condition; !strings.Contains(reasons(is), "VolumeUnmounted") {
+				t.Errorf("%s: its path can be written, and it is said: %s", name, is.Message())
+			}
+			_, err := s.e.Heal(s.Context(), drivebay.HealRequest{Volume: v.ID, Secrets: secrets(rightKey)})
+			s.must(err)
+			if is := s.of(v).Condition; readOnly() != "1" || is.Abnormal() {
+				t.Errorf("%s: repaired, its path can be written: %s; %s", name, readOnly(), is.Message())
+			}
+		})
+	}
+}

@@ -38,7 +38,7 @@ func (s *VolumeMounts) StateOf(p drivebay.Publication, target string) (pathState
 	}
 	was := inventory.MadeOf(p)
 	switch {
-	case mounttable.Carries(m, s.D) && !renumbered(m, s.D, was):
+	case mounttable.Carries(m, s.D) && !renumbered(m, s.D, was) && !(p.ReadOnly && mounttable.IsUnlinked(m)): // a device that was made again can be written
 		return PathLive, m
 	case !mounttable.Carries(m, was):
 		return PathForeign, m
