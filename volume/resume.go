@@ -36,6 +36,18 @@ func (e controllerCalls) DriveRooms() map[string]drivebay.DriveRoom {
 	return e.inventory.PlacementView().DriveRooms()
 }
 
+// removeAgain completes a removal, and records the deletion as of when it was requested.
+func (e *Engine) removeAgain(ctx context.Context, id string) error {
+	r, err := e.ledger.Record(id)
+	if err == nil {
+		err = e.provision.Remove(ctx, id)
+	}
+	if err != nil || len(e.instances.OthersOf(id)) > 0 {
+		return err
+	}
+	return e.instances.RecordDeletionAt(id, r.Work.Since)
+}
+
 // resume continues interrupted work after a listing. After the first listing that is the work
 // of the last run of the daemon. Later it is growth that could not continue then, for example
 // because the claim or the partition table of a drive was missing: every other call for the
@@ -52,7 +64,7 @@ func (e *Engine) resume(first bool) {
 		case r.Volume.CSIStatus == drivebay.CSIResizing:
 			again = e.expand.Enlarge
 		case r.Volume.CSIStatus == drivebay.CSIRemoving:
-			again = e.provision.Remove
+			again = e.removeAgain
 		}
 		if again == nil {
 			continue

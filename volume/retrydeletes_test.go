@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -33,5 +34,35 @@ func TestRetriedDeletionLasts(t *testing.T) {
 			t.Errorf("it was deleted, and is a volume again: %v on %v", is.CSIStatus, is.Location.Drives)
 		}
 		s.must(s.e.AdoptVolume(s.Context(), v.ID), s.retried(func() error { return s.e.DeleteVolume(s.Context(), v.ID) }))
+	})
+}
+
+// TestResumedDeletionLasts: so does one that is completed after a restart of the daemon.
+func TestResumedDeletionLasts(t *testing.T) {
+	t.Parallel()
+	k := &killer{}
+	onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
+		old := s.make("v", requests()["a partition"])
+		away := old.Location.Drives[0]
+		serial := s.serialOf(away)
+		s.inject(away, "vanish")
+		time.Sleep(time.Minute)
+		s.loseRecord(old)
+		v := s.make("v", requests()["a partition"])
+		k.anew(1)
+		if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, errKilled) {
+			t.Fatalf("it was not killed: %v", err)
+		}
+		k.anew(0)
+		s.start()
+		time.Sleep(time.Minute)
+		if is, there := s.e.Volumes().Get(v.ID); there {
+			t.Fatalf("its removal does not go on: %v, %s", is.CSIStatus, is.Condition.Message())
+		}
+		s.comesBack(serial)
+		time.Sleep(time.Minute)
+		if is, there := s.e.Volumes().Get(v.ID); there {
+			t.Errorf("it was deleted, and is a volume again: %v on %v", is.CSIStatus, is.Location.Drives)
+		}
 	})
 }

@@ -265,6 +265,16 @@ func (e *Finder) RecordDeletion(id string) error {
 	return e.storeForgotten(drivebay.ForgottenVolume{ID: id, Replaced: true})
 }
 
+// RecordDeletionAt is RecordDeletion for one that was requested earlier. A volume that was made since may be on a drive that is away, where the
+// record is older than the drives: it was not deleted. A later deletion stays.
+func (e *Finder) RecordDeletionAt(id string, at time.Time) error {
+	f := drivebay.ForgottenVolume{ID: id, At: at, Replaced: true}
+	if later, is := e.ForgottenAs(f.Key()); is && later.At.After(at) {
+		return nil
+	}
+	return e.storeForgotten(f)
+}
+
 // DeletedBefore reports whether a volume or snapshot on a drive is older than the deletion of its
 // id.
 func (e *Finder) DeletedBefore(f drivebay.ForgottenVolume) bool {
@@ -300,8 +310,11 @@ func (e *Finder) InstanceUsed(ctx context.Context, f drivebay.ForgottenVolume) (
 }
 
 func (e *Finder) storeForgotten(f drivebay.ForgottenVolume) error {
-	if f.At = e.Machine.Now(); f.Instance == "" { // later than each recorded instance of the id
-		if last := e.latestInstanceTime(); last.After(f.At) {
+	switch last := e.latestInstanceTime(); {
+	case f.Instance != "":
+		f.At = e.Machine.Now()
+	case f.At.IsZero(): // later than each recorded instance of the id
+		if f.At = e.Machine.Now(); last.After(f.At) {
 			f.At = last
 		}
 	}
