@@ -42,7 +42,7 @@ func (e *Engine) removeAgain(ctx context.Context, id string) error {
 	if err == nil {
 		err = e.provision.Remove(ctx, id)
 	}
-	if err != nil || len(e.instances.OthersOf(id)) > 0 {
+	if err != nil || r.Work == nil || len(e.instances.OthersOf(id)) > 0 {
 		return err
 	}
 	return e.instances.RecordDeletionAt(id, r.Work.Since)
