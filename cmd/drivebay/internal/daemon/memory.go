@@ -20,6 +20,13 @@ const (
 	overhead  = 16 << 20                         // stacks, the runtime's own memory, half-empty pages of the heap
 )
 
+// While all drives are read for the first time, what the heap needs does not show yet. With the limit of the first moment, Go collected
+// 250 times until 100 drives were read, which took two thirds of the start (2.4 s; 0.8 s with these).
+const (
+	startRoom  = 100      // percent
+	startLimit = 96 << 20 // of all memory: a fifth of what the pod may take
+)
+
 // memoryTick is how often the room is set from the size of the live heap.
 const memoryTick = 10 * time.Second
 
@@ -52,11 +59,16 @@ func boundMemory(ctx context.Context, clock host.Clock, getenv func(string) stri
 	if getenv("GOMEMLIMIT") != "" || getenv("GOGC") != "" {
 		return
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(busyRoom))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1)) // -1 only returns the limit in force
+	defer debug.SetGCPercent(debug.SetGCPercent(startRoom))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(startLimit))
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
-	percent, collected, idle := busyRoom, uint64(0), 0
+	percent, collected, idle := startRoom, uint64(0), 0
 	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-clock.After(memoryTick):
+		}
 		metrics.Read(samples)
 		if samples[0].Value.Kind() != metrics.KindUint64 || samples[1].Value.Kind() != metrics.KindUint64 {
 			return // a runtime without these metrics keeps its defaults
@@ -75,10 +87,5 @@ func boundMemory(ctx context.Context, clock host.Clock, getenv func(string) stri
 			forgetProgram()
 		}
 		collected = cycles
-		select {
-		case <-ctx.Done():
-			return
-		case <-clock.After(memoryTick):
-		}
 	}
 }
