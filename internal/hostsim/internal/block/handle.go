@@ -125,6 +125,18 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	if err := h.enter(context.Background()); err != nil {
 		return 0, fmt.Errorf("%s: read at %d: %w", h.dev, off, err)
 	}
+	n, err := h.requested(len(p), off)
+	if n == 0 {
+		return 0, err
+	}
+	h.d.Devices.Mu.RLock() // a read of a drive delays nothing else on the machine
+	defer h.d.Devices.Mu.RUnlock()
+	h.d.Content.Read(p[:n], uint64(off))
+	return n, err
+}
+
+// requested counts a read of a drive and returns how much of it is on the drive. It releases the lock of enter.
+func (h *handle) requested(want int, off int64) (int, error) {
 	d := h.d
 	defer d.Devices.Mu.Unlock()
 	if off < 0 {
@@ -139,10 +151,9 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	if uint64(off) >= d.Size {
 		return 0, io.EOF
 	}
-	n := int(min(uint64(len(p)), d.Size-uint64(off)))
+	n := int(min(uint64(want), d.Size-uint64(off)))
 	d.IO.sectors += uint64(n+511) / 512
-	d.Content.Read(p[:n], uint64(off))
-	if n < len(p) {
+	if n < want {
 		return n, io.EOF
 	}
 	return n, nil
