@@ -30,10 +30,9 @@ const (
 // memoryTick is how often the room is set from the size of the live heap.
 const memoryTick = 10 * time.Second
 
-// releases reports whether memory is returned after so many idle ticks: after 1, 2, 4, 8 and so on, and then every 32. After a busy time there is a
-// tail, such as a thousand objects to be written, whose garbage and whose pages of the program would stay; once a minute for ever took a tenth of
-// what an idle daemon uses of a core.
-func releases(idle int) bool { return idle&(idle-1) == 0 || idle%32 == 0 }
+// releaseEvery is how many idle ticks are between two returns of memory. After a busy time there is a tail, such as a thousand
+// objects to be written, whose garbage and whose pages of the program would stay.
+const releaseEvery = 6
 
 // gcPercentFor returns by how much of a live heap it may grow before it is collected. An eighth: with the objects of 500 volumes
 // in Kubernetes, a daemon that may grow by a quarter takes 1.4 MB more, and 0.3 % of a core less.
@@ -83,7 +82,7 @@ func boundMemory(ctx context.Context, clock host.Clock, getenv func(string) stri
 		}
 		if busy {
 			idle = 0
-		} else if idle++; releases(idle) { // what the busy time took is returned at once, not over minutes
+		} else if idle++; idle%releaseEvery == 1 { // what the busy time took is returned at once, not over minutes
 			debug.FreeOSMemory()
 			forgetProgram()
 		}
