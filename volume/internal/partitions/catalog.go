@@ -13,9 +13,9 @@ type Catalog struct {
 	Ledger *ledger.Ledger
 	Steps  *steps.Runner
 
-	Index     Index                       // guarded by Ledger.Mu, like tables
-	Layouts   map[string]Layout           // by drive, guarded by Ledger.Mu
-	Listings  map[string]uint64           // how often a drive was listed alone
-	Summaries map[string]PartitionSummary // by drive, from its last listing
-	Tables    map[string][]gpt.Partition  // by drive, as last read
+	Index    Index                      // guarded by Ledger.Mu, like tables
+	Layouts  map[string]Layout          // by drive, guarded by Ledger.Mu
+	Listings map[string]uint64          // how often a drive was listed alone
+	Last     map[string]LastListing     // by drive
+	Tables   map[string][]gpt.Partition // by drive, as last read
 }

@@ -45,7 +45,7 @@ func (e *Catalog) KeepParts(parts map[string][]Part, failed map[string]error, be
 		if list, there := e.Index.Parts[id]; there && n != before[id] {
 			parts[id] = list
 			delete(failed, id)
-			delete(e.Summaries, id)
+			delete(e.Last, id)
 		}
 	}
 	if !maps.EqualFunc(e.Index.Parts, parts, slices.Equal) {
@@ -66,7 +66,7 @@ func (e *Catalog) DropUnknown(s *drivebay.Snapshot) {
 		e.Index.Changes++
 	}
 	dropOthers(e.Listings, known)
-	dropOthers(e.Summaries, known)
+	dropOthers(e.Last, known)
 }
 
 func dropOthers[T any](m map[string]T, known map[string]bool) {
@@ -89,7 +89,7 @@ func (e *Catalog) RelistDrive(ctx context.Context, d *drivebay.Drive) error {
 	e.Index.Parts = parts
 	e.Index.Changes++
 	e.Listings[d.ID]++
-	delete(e.Summaries, d.ID)
+	delete(e.Last, d.ID)
 	return nil
 }
 

@@ -20,58 +20,52 @@ import (
 // relistEvery is the maximum age of a listing of a drive whose partitions seem unchanged.
 const relistEvery = 5 * time.Minute
 
-// PartitionSummary tells whether a drive has other partitions than before.
-type PartitionSummary struct {
-	at    time.Time
-	names string // of the drive and its partitions, with their numbers, starts and sizes
+// LastListing tells of which disk the last listing of a drive was, and when.
+type LastListing struct {
+	at  time.Time
+	num string
 }
 
 // PartsNow lists the partitions of a drive if they seem to have changed, or the last listing is old:
 // a machine has hundreds of them, with a dozen files each.
 func (e *Catalog) PartsNow(ctx context.Context, d *drivebay.Drive) ([]Part, error) {
-	names, err := partNames(e.Machine, d.Name)
+	num, err := e.Machine.ReadFile("sys/block/" + d.Name + "/dev")
 	if err != nil {
 		return nil, err
 	}
-	now := e.Machine.Now()
+	now := LastListing{e.Machine.Now(), string(num)}
 	e.Ledger.Mu.Lock()
-	last, seen := e.Summaries[d.ID]
+	last := e.Last[d.ID]
 	list, listed := e.Index.Parts[d.ID]
 	e.Ledger.Mu.Unlock()
-	if seen && listed && last.names == names && now.Sub(last.at) < relistEvery {
+	if listed && last.num == now.num && now.at.Sub(last.at) < relistEvery && stillThere(e.Machine, d.Name, list) {
 		return list, nil
 	}
 	list, err = e.partsOf(ctx, d)
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
-	if delete(e.Summaries, d.ID); err == nil && !slices.ContainsFunc(list, nameless) {
-		e.Summaries[d.ID] = PartitionSummary{now, names}
+	if delete(e.Last, d.ID); err == nil && !slices.ContainsFunc(list, nameless) {
+		e.Last[d.ID] = now
 	}
 	return list, err
 }
 
-func partNames(files host.Files, disk string) (string, error) {
-	entries, err := files.ReadDir("sys/block/" + disk)
-	if err != nil {
-		return "", err
+// stillThere reports whether a disk has the partitions that were listed, and no other. It reads the files that stay open for the
+// statistics of their volumes.
+func stillThere(files host.Files, disk string, list []Part) bool {
+	names, err := files.ReadDir("sys/block/" + disk)
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, disk) })
+	if err != nil || len(names) != len(list) {
+		return false
 	}
-	var b strings.Builder
-	for _, name := range append(entries, disk) { // the drive itself has a number, too
-		if strings.HasPrefix(name, disk) {
-			at := "sys/class/block/" + name
-			num, err := files.ReadFile(at + "/dev")
-			size, err2 := files.ReadFile(at + "/size")
-			start, err3 := files.ReadFile(at + "/start")
-			if errors.Is(err3, fs.ErrNotExist) { // the drive itself
-				err3 = nil
-			}
-			if err := errors.Join(err, err2, err3); err != nil {
-				return "", err
-			}
-			fmt.Fprintf(&b, "%s %s%s%s", name, num, size, start)
-		}
-	}
-	return b.String(), nil
+	return !slices.ContainsFunc(list, func(p Part) bool {
+		at := "sys/dev/block/" + p.Num
+		event, err := files.ReadFile(at + "/uevent")
+		start, err2 := ReadNumber(files, at+"/start")
+		size, err3 := ReadNumber(files, at+"/size")
+		return errors.Join(err, err2, err3) != nil || start*512 != p.Start || size*512 != p.Size || !slices.Contains(names, p.Name) ||
+			!strings.Contains(string(event), "\nDEVNAME="+p.Name+"\n")
+	})
 }
 
 // partsOf lists the partitions of a drive.
