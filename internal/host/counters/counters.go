@@ -22,7 +22,7 @@ func IsAttribute(name string) bool {
 	return false
 }
 
-// Files keeps those attributes of block devices open that every tick or every call for the statistics of a
+// Files keeps those attributes of block devices and filesystems open that every tick or every call for the statistics of a
 // volume reads: to resolve their names and open them costs more than to read them. The kernel removes an attribute together with its
 // device, and a read of the open file fails from then on (ENODEV: Linux, fs/kernfs/file.c,
 // kernfs_get_active). So an open file never shows the counters of a later device with the name.
@@ -45,6 +45,7 @@ const idle = 3 * time.Minute
 var kept = map[string][]string{
 	"sys/class/block/": {"stat", "inflight", "size"}, // of a tick
 	"sys/dev/block/":   {"start", "size", "uevent"},  // which partition a device is
+	"sys/fs/ext4/":     {"errors_count"},             // of all filesystems, every ten seconds
 }
 
 // IsKept reports whether the file is kept open.

@@ -3,6 +3,10 @@
 package counters_test
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,6 +81,45 @@ func TestRootCounters(t *testing.T) {
 		t.Errorf("another partition has the name: %q, and was %q; %d open files", after, before, opens)
 	}
 	must(t, d.RemovePartition(1))
+}
+
+// TestRootCountersOfFilesystem: the count of errors of an ext4 is read by one open file, which neither keeps it mounted nor
+// shows that count for the next filesystem of the device.
+func TestRootCountersOfFilesystem(t *testing.T) {
+	_, dev := loopdisk.New(t, 64*mib)
+	at, dir := t.TempDir(), "sys/fs/ext4/"+filepath.Base(dev)
+	var files counters.Files
+	opens := 0
+	read := func() string {
+		if !counters.IsKept(dir + "/errors_count") {
+			t.Fatal("it is not kept open")
+		}
+		b, _ := files.Read(dir+"/errors_count", time.Now(), func(name string) (int, error) {
+			opens++
+			return unix.Open("/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		})
+		return string(b)
+	}
+	for range 2 {
+		opens = 0
+		must(t, exec.Command("mkfs.ext4", "-q", "-F", dev).Run())
+		must(t, unix.Mount(dev, at, "ext4", 0, ""))
+		t.Cleanup(func() { _ = unix.Unmount(at, unix.MNT_DETACH) })
+		if got := read(); got != "0\n" || opens != 1 {
+			t.Errorf("mounted: %q by %d open files", got, opens)
+		}
+		must(t, os.WriteFile("/"+dir+"/trigger_fs_error", []byte("test"), 0))
+		if got := read(); got != "1\n" || opens != 1 {
+			t.Errorf("after an error: %q by %d open files", got, opens)
+		}
+		must(t, unix.Unmount(at, 0))
+		if _, err := os.Stat("/" + dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the kernel still has the filesystem: %v", err)
+		}
+		if got := read(); got != "" {
+			t.Errorf("unmounted: %q", got)
+		}
+	}
 }
 
 // readDirect reads from a device past the page cache.
