@@ -43,7 +43,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		again, err := Read(m)
-		if err != nil || !same(got, again) || again.Damaged != nil {
+		if err != nil || !same(got, again) || !whole(m) {
 			t.Fatalf("read %+v\nthen %+v, %v", got, again, err)
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"reflect"
 )
 
 // Disk is a whole drive that is open for writing. Reads after Sync come from the medium.
@@ -72,24 +71,14 @@ func readCopies(d Disk) (copies, error) {
 // table returns the copy to use.
 func (c copies) table() (*Table, error) {
 	switch {
-	case c.first != nil && c.backup != nil:
-		if !reflect.DeepEqual(c.first, c.backup) {
-			c.first.Damaged = errors.New("the copies of the partition table differ")
-		}
 	case c.first != nil:
-		c.first.Damaged = fmt.Errorf("backup of the partition table: %w", c.backupErr)
+		return c.first, nil
 	case c.backup != nil:
-		c.backup.Damaged = fmt.Errorf("first copy of the partition table: %w", c.firstErr)
 		return c.backup, nil
 	case errors.Is(c.firstErr, errAbsent) && errors.Is(c.backupErr, errAbsent):
 		return nil, ErrNone
-	default:
-		return nil, fmt.Errorf("%w: the first copy: %w; the backup: %w", ErrDamaged, c.firstErr, c.backupErr)
 	}
-	if c.first.Damaged == nil && !isProtective(c.mbr) {
-		c.first.Damaged = errors.New("the protective MBR before the partition table is missing")
-	}
-	return c.first, nil
+	return nil, fmt.Errorf("%w: the first copy: %w; the backup: %w", ErrDamaged, c.firstErr, c.backupErr)
 }
 
 func readBlocks(d Disk, l layout, at, n uint64) ([]byte, error) {

@@ -40,9 +40,6 @@ type Table struct {
 	GUID       string
 	First, End uint64 // partitions may use the bytes from First up to End
 	Partitions []Partition
-	// Damaged is what is wrong with one of the copies, or that they differ; nil when both are sound.
-	// Write repairs it.
-	Damaged error
 
 	block uint64
 }

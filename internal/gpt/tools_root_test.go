@@ -101,7 +101,7 @@ func TestRootTools(t *testing.T) {
 				theirs, err := Read(d)
 				must(t, err)
 				p, ok := theirs.FindName("theirs")
-				if !ok || theirs.Damaged != nil {
+				if !ok || !whole(d) {
 					t.Fatalf("after %v: %+v", foreign, theirs)
 				}
 				added := add(t, theirs, 5*mib, "drivebay-more")

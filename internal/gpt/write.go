@@ -27,7 +27,6 @@ func (t *Table) Write(d Disk) error {
 	if err != nil {
 		return fmt.Errorf("write partition table: %w", err)
 	}
-	t.Damaged = nil
 	return nil
 }
 
