@@ -211,7 +211,7 @@ func TestMountTableRemembers(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := table.of(files)
-		if want := parseMountinfo([]byte(text)); err != nil || !slices.Equal(got, want) {
+		if want := parseMountinfo(text); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%+v %v, want %+v", got, err, want)
 		}
 		if same := last != nil && &got[0] == &last[0]; same != (i == 1) {
@@ -222,7 +222,7 @@ func TestMountTableRemembers(t *testing.T) {
 }
 
 func TestParseMountinfo(t *testing.T) {
-	got := parseMountinfo([]byte("36 35 98:0 /mnt1 /with\\040blank rw,noatime master:1 - ext3 /dev/root rw,errors=continue\nnonsense\n22 27 0:21 / /proc rw - proc proc rw\n"))
+	got := parseMountinfo("36 35 98:0 /mnt1 /with\\040blank rw,noatime master:1 - ext3 /dev/root rw,errors=continue\nnonsense\n22 27 0:21 / /proc rw - proc proc rw\n")
 	want := []Mount{
 		{ID: 36, DevNum: "98:0", Root: "/mnt1", Target: "/with blank", FS: "ext3", Source: "/dev/root", Opts: "rw,noatime,rw,errors=continue"},
 		{ID: 22, DevNum: "0:21", Root: "/", Target: "/proc", FS: "proc", Source: "proc", Opts: "rw,rw"},
@@ -235,8 +235,8 @@ func TestParseMountinfo(t *testing.T) {
 func FuzzMountTables(f *testing.F) {
 	f.Add([]byte("36 35 98:0 /a\\040 /b rw - ext3 /dev/root rw\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		parseMountinfo(b)
-		parseMounts(b)
+		parseMountinfo(string(b))
+		parseMounts(string(b))
 	})
 }
 

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,9 +10,9 @@ import (
 
 // parseMountinfo parses a mount table in the format of proc_pid_mountinfo(5). It skips lines that do
 // not fit: half a table is better than none, and the kernel writes no such lines.
-func parseMountinfo(b []byte) []Mount {
+func parseMountinfo(text string) []Mount {
 	var out []Mount
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(text) {
 		before, after, ok := strings.Cut(strings.TrimSpace(line), " - ")
 		f, g := strings.Fields(before), strings.Fields(after)
 		if !ok || len(f) < 6 || len(g) < 2 {
@@ -33,9 +32,9 @@ func parseMountinfo(b []byte) []Mount {
 }
 
 // parseMounts parses the older table, proc_pid_mounts(5), which has no device numbers.
-func parseMounts(b []byte) []Mount {
+func parseMounts(text string) []Mount {
 	var out []Mount
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) >= 4 {
 			out = append(out, Mount{Source: unescape(f[0]), Target: unescape(f[1]), FS: f[2], Opts: f[3], Root: "/"})
 		}
@@ -70,7 +69,7 @@ const pid1Mounts = "proc/1/mountinfo"
 type mountTable struct {
 	mu    sync.Mutex
 	name  string
-	text  []byte
+	text  string // all is made of it
 	all   []Mount
 	spare []byte // buffer for the next read
 }
@@ -86,7 +85,7 @@ func (t *mountTable) of(files interface {
 	var first error
 	for _, try := range []struct {
 		name  string
-		parse func([]byte) []Mount
+		parse func(string) []Mount
 	}{{pid1Mounts, parseMountinfo}, {"proc/self/mountinfo", parseMountinfo}, {"proc/self/mounts", parseMounts}, {"proc/mounts", parseMounts}} {
 		b, err := files.readInto(try.name, buf)
 		if err == nil {
@@ -99,12 +98,13 @@ func (t *mountTable) of(files interface {
 	return nil, fmt.Errorf("mount table: %w", first)
 }
 
-func (t *mountTable) take(name string, text []byte, parse func([]byte) []Mount) []Mount {
+func (t *mountTable) take(name string, text []byte, parse func(string) []Mount) []Mount {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spare = text
-	if name != t.name || !bytes.Equal(text, t.text) {
-		t.name, t.text, t.all, t.spare = name, text, slices.Clip(parse(text)), t.text
+	if name != t.name || string(text) != t.text {
+		t.name, t.text = name, string(text)
+		t.all = slices.Clip(parse(t.text))
 	}
 	return t.all
 }

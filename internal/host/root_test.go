@@ -164,7 +164,7 @@ func TestRootMountNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareMounts(t, called, parseMountinfo(text))
+		compareMounts(t, called, parseMountinfo(string(text)))
 	}
 }
 

@@ -38,7 +38,7 @@ func TestMountsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareMounts(t, called, parseMountinfo(b))
+	compareMounts(t, called, parseMountinfo(string(b)))
 }
 
 func compareMounts(t *testing.T, got, want []Mount) {
