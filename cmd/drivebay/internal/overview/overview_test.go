@@ -75,6 +75,9 @@ var verdictCases = []struct {
 	{"write-protected", func(in *Input) { in.Drives.Drives[1].ReadOnly = true }, Degraded,
 		[]string{"drive sd2, bay Slot 2 GOOD"}, nil, []string{"drive sd2, bay Slot 2 GOOD"}, "`drivebay explain 2`"},
 	{"write-protected and not claimed", func(in *Input) { in.Drives.Drives[1].ReadOnly, in.Drives.Drives[1].Claim = true, nil }, Fine, nil, nil, nil, calm},
+	{"another program has made a filesystem on it", func(in *Input) {
+		in.Drives.Drives[1].Content = drivebay.Content{Kind: drivebay.ContentForeign, Signatures: []drivebay.Signature{{Format: "ext4"}}}
+	}, Degraded, []string{"drive sd2, bay Slot 2 GOOD"}, nil, []string{"drive sd2, bay Slot 2 GOOD"}, "`drivebay explain 2`"},
 	{"another drive with its serial number", func(in *Input) { in.Drives.Drives[1].IdentityIssue = "drive 9 has the same serial number" }, Degraded,
 		[]string{"drive sd2, bay Slot 2 GOOD"}, nil, []string{"drive sd2, bay Slot 2 GOOD"}, "`drivebay drive show 2`"},
 	{"incomplete", func(in *Input) { in.Drives.Complete = false }, CannotTell, []string{"machine INCOMPLETE"}, nil, nil, "`drivebay drives`"},
