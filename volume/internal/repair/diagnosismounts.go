@@ -28,7 +28,8 @@ func (p *diagnosis) lookAtPaths() {
 		known[at.Target] = true
 		one := mountPoint{Publication: pub, at: at}
 		state, m := p.StateOf(pub, at.Target)
-		one.live, one.dead = state == mounts.PathLive, state == mounts.PathDead
+		remounted := !g.r.Safe && g.v.HasFilesystem() && !pub.Staging && !pub.ReadOnly && mounttable.IsReadOnly(m) // it can still be read
+		one.live, one.dead = state == mounts.PathLive && !remounted, state == mounts.PathDead
 		one.readOnly = state != mounts.PathEmpty && (mounttable.IsReadOnly(m) || mounttable.KernelMadeReadOnly(m) || one.live && g.gaveUp)
 		if state == mounts.PathForeign {
 			one.stranger = mounttable.What(m)

@@ -102,7 +102,7 @@ var repairs = []Repair{
 		need: needStaged, do: stageAgain, done: noMore(needStaged),
 	}, {
 		Name: "restore the bind mounts of pods",
-		When: "the volume is published according to its record, and the path does not show it",
+		When: "the volume is published according to its record, and the path does not show it, or is read-only although the pod may write (by command only: it can still be read)",
 		Does: "the path shows the volume again, read-only where it was. A container that runs keeps its old view: it sees the volume after its next start",
 		Not:  "something else is mounted there",
 		Safe: true,

@@ -152,6 +152,7 @@ type StagedFS struct {
 	made     mounttable.Device
 	readOnly bool // because the caller requested it
 	since    time.Time
+	writers  []string // targets of the pods that may write
 
 	of     *mounttable.MountSet // the mounts that turned was computed for
 	turned bool
@@ -167,7 +168,13 @@ func (e *Watcher) StagedFS(v *drivebay.Volume) *StagedFS {
 	if err != nil { // the roots have changed since
 		return nil
 	}
-	return &StagedFS{at: at, made: inventory.MadeOf(*p), readOnly: p.ReadOnly, since: p.Since}
+	s := &StagedFS{at: at, made: inventory.MadeOf(*p), readOnly: p.ReadOnly, since: p.Since}
+	for _, p := range v.Publications {
+		if at, err := e.Mounts.CheckPath(p.Path); err == nil && !p.Staging && !p.ReadOnly {
+			s.writers = append(s.writers, at.Target)
+		}
+	}
+	return s
 }
 
 // turnedReadOnly reports whether a filesystem that the engine mounted for writing cannot be
@@ -178,7 +185,10 @@ func (s *StagedFS) turnedReadOnly(t *mounttable.MountTable) bool {
 	}
 	if s.of != t.MountSet {
 		m, ok := s.in(t)
-		s.of, s.turned = t.MountSet, ok && (mounttable.KernelMadeReadOnly(m) || mounttable.IsReadOnly(m))
+		s.of, s.turned = t.MountSet, ok && (mounttable.KernelMadeReadOnly(m) || mounttable.IsReadOnly(m)) || slices.ContainsFunc(s.writers, func(target string) bool {
+			m, ok := t.Top(target)
+			return ok && mounttable.Carries(m, s.made) && mounttable.IsReadOnly(m)
+		})
 	}
 	return s.turned
 }
