@@ -108,6 +108,7 @@ func statsRows() (rows []row, err error) {
 		}
 		costs[count] = percentile(took, 50)
 		if count == 500 {
+			n.rest(5 * time.Second)
 			busy, err := n.busy(all)
 			if rows = append(rows, busy...); err != nil {
 				return rows, err
@@ -218,9 +219,7 @@ func costRows() (rows []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for last := (asked{runs: -1}); last != n.asked(); time.Sleep(time.Second) { // the engine reads drives again after it made volumes on them
-		last = n.asked()
-	}
+	n.rest(time.Second)
 	const calls = 5000
 	before := n.asked()
 	if _, err := n.pace(all, calls, 16); err != nil {
@@ -229,6 +228,13 @@ func costRows() (rows []row, err error) {
 	after := n.asked()
 	return []row{{fmt.Sprintf("programs run and drives touched by %d NodeGetVolumeStats", calls), "0, 0",
 		fmt.Sprintf("%d, %d", after.runs-before.runs, after.touches-before.touches), after == before}}, nil
+}
+
+// rest returns once nothing was read for so long: drives are read again after volumes were made on them.
+func (n *node) rest(quiet time.Duration) {
+	for last := (asked{runs: -1}); last != n.asked(); time.Sleep(quiet) {
+		last = n.asked()
+	}
 }
 
 // asked counts the programs that were run and the accesses to drives on the machine so
