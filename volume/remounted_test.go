@@ -9,7 +9,7 @@ import (
 )
 
 // TestTargetRemounted: a path of a pod that an operator has remounted read-only is a finding in every answer, though the filesystem itself
-// takes writes, and heal binds it again. What was published read-only is none.
+// takes writes, and heal binds it again. A path that was published read-only is no finding.
 func TestTargetRemounted(t *testing.T) {
 	const want = "ReadOnlyFilesystem"
 	onStand(t, func(s *stand) {

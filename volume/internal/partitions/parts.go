@@ -63,7 +63,7 @@ func stillThere(files host.Files, disk string, list []Part) bool {
 		event, err := files.ReadFile(at + "/uevent")
 		start, err2 := ReadNumber(files, at+"/start")
 		size, err3 := ReadNumber(files, at+"/size")
-		return errors.Join(err, err2, err3) != nil || start*512 != p.Start || size*512 != p.Size || !slices.Contains(names, p.Name) ||
+		return errors.Join(err, err2, err3) != nil || start*512 != p.Start || size*512 != p.Size ||
 			!strings.Contains(string(event), "\nDEVNAME="+p.Name+"\n")
 	})
 }

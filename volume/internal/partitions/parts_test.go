@@ -51,6 +51,10 @@ func TestPartitionsChanged(t *testing.T) {
 			if got := stillThere(m, "sda", list); got != (what == "none") {
 				t.Errorf("as listed: %t", got)
 			}
+			list[0].Name, list[1].Name = list[1].Name, list[0].Name // their numbers have been given to others
+			if stillThere(m, "sda", list) {
+				t.Error("as listed under other names")
+			}
 		})
 	}
 }

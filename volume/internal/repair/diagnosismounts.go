@@ -28,7 +28,8 @@ func (p *diagnosis) lookAtPaths() {
 		known[at.Target] = true
 		one := mountPoint{Publication: pub, at: at}
 		state, m := p.StateOf(pub, at.Target)
-		remounted := !g.r.Safe && g.v.HasFilesystem() && !pub.Staging && !pub.ReadOnly && mounttable.IsReadOnly(m) // it can still be read
+		// A path that can still be read is not unmounted without a command.
+		remounted := !g.r.Safe && g.v.HasFilesystem() && !pub.Staging && !pub.ReadOnly && mounttable.IsReadOnly(m)
 		one.live, one.dead = state == mounts.PathLive && !remounted, state == mounts.PathDead
 		one.readOnly = state != mounts.PathEmpty && (mounttable.IsReadOnly(m) || mounttable.KernelMadeReadOnly(m) || one.live && g.gaveUp)
 		if state == mounts.PathForeign {

@@ -106,7 +106,7 @@ func needBound(g *symptoms) (why string, cannot error) {
 	case unstaged != nil: // there is nothing to bind
 		cannot = fmt.Errorf("it cannot be mounted at %s: %w", staged.Path, unstaged)
 	}
-	return strings.Join(lost, ", ") + ": it is not to be seen there, or cannot be written", cannot
+	return strings.Join(lost, ", ") + ": it is not mounted there, or is read-only there although the pod may write", cannot
 }
 
 // bindAgain binds the volume again to the paths of pods that lack it.

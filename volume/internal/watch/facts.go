@@ -178,7 +178,7 @@ func (e *Watcher) StagedFS(v *drivebay.Volume) *StagedFS {
 }
 
 // turnedReadOnly reports whether a filesystem that the engine mounted for writing cannot be
-// written to any more: the kernel made it read-only, or another program remounted it.
+// written to any more, or not at the path of a pod: the kernel made it read-only, or another program remounted it.
 func (s *StagedFS) turnedReadOnly(t *mounttable.MountTable) bool {
 	if t == nil {
 		return false
