@@ -4,6 +4,7 @@ package lane
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -44,7 +45,7 @@ func (l *Lane) Idle() bool { return len(l.token) == 0 }
 func (l *Lane) Heard(now time.Time) { l.since.Store(now.UnixNano()) }
 
 // Through runs ask in the lane and waits for it until ctx ends. An answer that comes
-// later is discarded.
+// later is discarded: a device that it opened is closed.
 func Through[T any](ctx context.Context, l *Lane, clock host.Clock, ask func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if ctx.Err() != nil { // a select would choose between a free lane and the ended context at random
@@ -61,11 +62,15 @@ func Through[T any](ctx context.Context, l *Lane, clock host.Clock, ask func(con
 		err   error
 	}
 	came := make(chan answer, 1)
+	var settled atomic.Bool // whether the caller gets the answer
 	go func() {
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
 				a.err = fmt.Errorf("request to the drive: panic: %v", p)
+			}
+			if opened, ok := any(a.value).(io.Closer); !settled.CompareAndSwap(false, true) && ok && a.err == nil {
+				opened.Close()
 			}
 			l.since.Store(0)
 			<-l.token
@@ -77,6 +82,10 @@ func Through[T any](ctx context.Context, l *Lane, clock host.Clock, ask func(con
 	case a := <-came:
 		return a.value, a.err
 	case <-ctx.Done():
-		return zero, fmt.Errorf("%w: the drive has not answered", drivebay.ErrTimeout)
+		if settled.CompareAndSwap(false, true) {
+			return zero, fmt.Errorf("%w: the drive has not answered", drivebay.ErrTimeout)
+		}
+		a := <-came
+		return a.value, a.err
 	}
 }

@@ -75,3 +75,45 @@ func TestLaneEndedContext(t *testing.T) {
 		}
 	}
 }
+
+type device struct{ closed bool }
+
+func (d *device) Close() error { d.closed = true; return nil }
+
+// TestLateAnswerIsClosed: a device that opens after its caller has gone does not stay open, and the
+// lane is not free before it is closed.
+func TestLateAnswerIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, d := New(), new(device)
+		ctx, end := context.WithCancel(t.Context())
+		opened, err := Through(ctx, l, wallClock{}, func(context.Context) (*device, error) {
+			end()
+			synctest.Wait() // the caller goes
+			return d, nil
+		})
+		if opened != nil || !errors.Is(err, drivebay.ErrTimeout) {
+			t.Fatalf("%v, %v", opened, err)
+		}
+		if _, err := Through(t.Context(), l, wallClock{}, func(context.Context) (int, error) { return 0, nil }); err != nil || !d.closed {
+			t.Errorf("the lane is free, %v, and the device is closed: %v", err, d.closed)
+		}
+		if opened, err = Through(t.Context(), l, wallClock{}, func(context.Context) (*device, error) { return new(device), nil }); err != nil || opened.closed {
+			t.Errorf("in time: %v, %v", opened, err)
+		}
+	})
+}
+
+// TestAnswerAtTheEnd: a device that opens while the context of its caller ends is the caller's, or closed.
+func TestAnswerAtTheEnd(t *testing.T) {
+	for range 1000 {
+		l, d := New(), new(device)
+		ctx, end := context.WithCancel(t.Context())
+		opened, err := Through(ctx, l, wallClock{}, func(context.Context) (*device, error) { end(); return d, nil })
+		if _, err := Through(t.Context(), l, wallClock{}, func(context.Context) (int, error) { return 0, nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got := err == nil; got == d.closed || got != (opened == d) {
+			t.Fatalf("got %v, %v; closed %v", opened, err, d.closed)
+		}
+	}
+}

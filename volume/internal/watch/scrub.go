@@ -27,6 +27,7 @@ const (
 	scrubPause = time.Minute
 	ScrubTime  = 12 * time.Hour
 	scrubEnds  = time.Second // wait for a check whose program was killed
+	scrubOpens = 5 * time.Second
 )
 
 // scrubs holds the check under way: one at a time, and in no lane, so that no mount
@@ -221,7 +222,8 @@ func (e *Watcher) checkOnce(ctx context.Context, v *drivebay.Volume) (faults []s
 	if err != nil {
 		return nil, false, err
 	}
-	disk, err := steps.Ask(ctx, e.Steps, v, steps.TableTime, func(ctx context.Context) (host.Disk, error) { return e.Device.OpenOf(ctx, v, d) })
+	// The end of the check does not interrupt this: a call that ends the check cannot use a device that is still open.
+	disk, err := steps.Ask(context.WithoutCancel(ctx), e.Steps, v, scrubOpens, func(ctx context.Context) (host.Disk, error) { return e.Device.OpenOf(ctx, v, d) })
 	if err != nil {
 		return nil, false, err
 	}
