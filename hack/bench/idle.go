@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// idle measures a daemon that has nothing to do, and that may have so many MiB resident.
+// idle measures a daemon that has nothing to do, and that may have so many MiB resident. In two minutes everything that it
+// does from time to time happens once, the collection that Go makes without need too (runtime, forcegcperiod).
 func (d *daemon) idle(with string, limit float64) ([]row, error) {
-	const window = 30 * time.Second
+	const window = 2 * time.Minute
 	before, err := d.cpu()
 	if err != nil {
 		return nil, err
