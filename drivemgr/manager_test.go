@@ -128,10 +128,10 @@ func onSpec(t *testing.T, spec hostsim.Spec, st drivemgr.Store, opt drivemgr.Opt
 }
 
 // onSeen is a machine that the manager sees in some way.
-func onSeen(t *testing.T, spec hostsim.Spec, st drivemgr.Store, opt drivemgr.Options, as func(*hostsim.Machine) host.Machine, test func(*rig)) {
+func onSeen(t *testing.T, spec hostsim.Spec, st drivemgr.Store, opt drivemgr.Options, as func(*hostsim.Machine) host.Machine, test func(*rig), sims ...hostsim.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		sim, err := hostsim.New(spec)
+		sim, err := hostsim.New(spec, sims...)
 		if err != nil {
 			t.Fatal(err)
 		}

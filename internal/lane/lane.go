@@ -18,7 +18,8 @@ import (
 // the kernel returns. So a dead drive costs one thread and delays no other work.
 type Lane struct {
 	token chan struct{}
-	since atomic.Int64 // unix nanoseconds since when the drive has not answered; 0 without a request
+	// since when the drive has not answered; nil without a request. It has a monotonic reading: the clock may be set meanwhile.
+	since atomic.Pointer[time.Time]
 }
 
 // ErrHeld is the error of a request whose context ended while an earlier request occupied the lane.
@@ -32,17 +33,17 @@ func New() *Lane { return &Lane{token: make(chan struct{}, 1)} }
 // takes three seconds for each of ten pages counts as slow and not as silent.
 func (l *Lane) Occupied(now time.Time) time.Duration {
 	since := l.since.Load()
-	if since == 0 {
+	if since == nil {
 		return 0
 	}
-	return max(now.Sub(time.Unix(0, since)), 0)
+	return max(now.Sub(*since), 0)
 }
 
 // Idle reports whether no request is running.
 func (l *Lane) Idle() bool { return len(l.token) == 0 }
 
 // Heard records that the drive has just answered a part of the present request.
-func (l *Lane) Heard(now time.Time) { l.since.Store(now.UnixNano()) }
+func (l *Lane) Heard(now time.Time) { l.since.Store(&now) }
 
 // Through runs ask in the lane and waits for it until ctx ends. An answer that comes
 // later is discarded: a device that it opened is closed.
@@ -56,7 +57,7 @@ func Through[T any](ctx context.Context, l *Lane, clock host.Clock, ask func(con
 	case <-ctx.Done():
 		return zero, ErrHeld
 	}
-	l.since.Store(clock.Now().UnixNano())
+	l.Heard(clock.Now())
 	type answer struct {
 		value T
 		err   error
@@ -72,7 +73,7 @@ func Through[T any](ctx context.Context, l *Lane, clock host.Clock, ask func(con
 			if opened, ok := any(a.value).(io.Closer); !settled.CompareAndSwap(false, true) && ok && a.err == nil {
 				opened.Close()
 			}
-			l.since.Store(0)
+			l.since.Store(nil)
 			<-l.token
 			came <- a
 		}()
