@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/host/hosttest"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -50,6 +52,51 @@ func TestReplicationUnanswered(t *testing.T) {
 		bothReady("before", v, a, b)
 		hung.Store(true)
 		time.Sleep(10 * time.Second)
+		network(false)
+		time.Sleep(5 * time.Minute)
+		if c := a.conditions(v.ID); !c.Abnormal() {
+			t.Errorf("without an answer of DRBD, and without its peer: %s", c.Message())
+		}
+		hung.Store(false)
+		close(until)
+		network(true)
+		time.Sleep(5 * time.Minute)
+		bothReady("it answers again", v, a, b)
+	})
+}
+
+// clocked is a machine whose clock can be set.
+type clocked struct {
+	host.Worker
+	clock *hosttest.Clock
+}
+
+func (c clocked) Now() time.Time                         { return c.clock.Now() }
+func (c clocked) After(d time.Duration) <-chan time.Time { return c.clock.After(d) }
+
+// TestReplicationUnansweredBack: a replication is not healthy while the kernel does not say so, also where the clock was set back
+// since the kernel was asked.
+func TestReplicationUnansweredBack(t *testing.T) {
+	t.Parallel()
+	onTwoSites(t, volume.Options{}, func(a, b *stand, network func(bool)) {
+		var hung atomic.Bool
+		until := make(chan struct{})
+		open := a.opt.DRBD
+		a.opt.DRBD = func() (drbd.Kernel, error) {
+			k, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return hungDRBD{k, &hung, until}, nil
+		}
+		clock := &hosttest.Clock{}
+		a.machine = clocked{a.sim, clock}
+		a.start()
+		v := replicated(a, b, requests()["ext4 on a partition"])
+		bothReady("before", v, a, b)
+		hung.Store(true)
+		time.Sleep(30 * time.Second)
+		clock.Set(-365 * 24 * time.Hour)
 		network(false)
 		time.Sleep(5 * time.Minute)
 		if c := a.conditions(v.ID); !c.Abnormal() {

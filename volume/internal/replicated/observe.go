@@ -141,7 +141,7 @@ type Observer struct {
 	Provision *provision.Provisioner
 
 	observing atomic.Bool
-	began     atomic.Int64 // when the kernel was asked last, in nanoseconds
+	began     atomic.Pointer[time.Time] // when the kernel was asked last
 }
 
 // answerTime is how long what the kernel said last counts while it does not answer.
@@ -184,12 +184,13 @@ func (e *Observer) ObserveSoon() {
 		return
 	}
 	if !e.observing.CompareAndSwap(false, true) {
-		if e.Machine.Now().UnixNano()-e.began.Load() > int64(answerTime) && e.unanswered(ids) {
+		if e.Machine.Now().Sub(*e.began.Load()) > answerTime && e.unanswered(ids) {
 			e.Inventory.ChangedNow()
 		}
 		return
 	}
-	e.began.Store(e.Machine.Now().UnixNano())
+	began := e.Machine.Now() // with its monotonic reading: the clock may be set before the kernel answers
+	e.began.Store(&began)
 	e.Running.Go(func() {
 		defer e.observing.Store(false)
 		if e.observe(e.Ctx, ids) {
