@@ -41,7 +41,7 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	drives  map[string]*recorded
-	flushed time.Time // when the points in memory were written last
+	flushed time.Time // when the points in memory were written last, in wall time
 	tidied  time.Time // the day up to which points were thinned
 }
 
@@ -62,8 +62,8 @@ func NewRecorder(store Store, step time.Duration) *Recorder {
 func (r *Recorder) Observe(s *drivebay.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.flushed.IsZero() {
-		r.flushed = s.At
+	if r.flushed.IsZero() || s.At.Before(r.flushed) { // nothing was written yet, or the clock was set back
+		r.flushed = s.At.Round(0)
 	}
 	for i := range s.Drives {
 		if d := &s.Drives[i]; d.Status == drivebay.StatusOnline {
@@ -87,10 +87,10 @@ func (r *Recorder) observe(d *drivebay.Drive, at time.Time) {
 	if p == (drivebay.HistoryPoint{At: p.At}) {
 		return
 	}
+	of.points = of.points[:pending(of.points, p.At.Add(1))] // later points are of a clock that was set back
 	switch n := len(of.points); {
 	case n > 0 && of.points[n-1].At.Equal(p.At):
 		merge(&of.points[n-1], p)
-	case n > 0 && p.At.Before(of.points[n-1].At): // the clock was set back
 	default:
 		of.points = append(of.points, p)
 		if len(of.points) > mostPending { // the store cannot be written
@@ -158,7 +158,7 @@ func (r *Recorder) flush(now, end time.Time) error {
 	}
 	until := now.Truncate(day).Add(-FineFor)
 	before := [drivebay.HistoryLevels]time.Time{drivebay.HistoryFine: until, drivebay.HistoryCoarse: now.Add(-KeptFor)}
-	if until.After(r.tidied) { // once a day, and after a start
+	if !until.Equal(r.tidied) { // once a day, after a start, and after the clock was set
 		old, err := r.store.History(drivebay.HistoryFine, time.Time{}, until, "")
 		if err != nil {
 			return err
@@ -170,7 +170,7 @@ func (r *Recorder) flush(now, end time.Time) error {
 			return err
 		}
 	}
-	r.flushed, r.tidied = now, until
+	r.flushed, r.tidied = now.Round(0), until
 	for id, of := range r.drives {
 		if len(of.points) == 0 { // offline for an hour: its memory ends
 			delete(r.drives, id)
