@@ -174,6 +174,37 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// TestReloadHalfWritten: a configuration file that is half written, or gone, changes nothing: cut off, a claim would select more drives.
+func TestReloadHalfWritten(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "c.yaml")
+	whole := "# the drives\nreplacement: {trigger: off}\nclaim: type=nvme,size>=1TB\n"
+	write(t, config, whole)
+	r := serve(t, "--root", recording(t), "--config", config)
+	client := api.Dial(r.env["DRIVEBAY_API"])
+	defer client.Close()
+	status := func(what string, ok func(api.ConfigStatus) bool) {
+		t.Helper()
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		var last *api.ConfigStatus
+		eventually(t, patience, func() bool {
+			st, err := client.Status(t.Context())
+			last = st.Config
+			return err == nil && last != nil && ok(*last)
+		}, func() string { return fmt.Sprintf("%s: status %+v", what, last) })
+	}
+	for what, text := range map[string]string{"nothing": "", "a comment": whole[:13], "a line that is cut off": whole[:len(whole)-len(",size>=1TB\n")]} {
+		write(t, config, text)
+		status(what, func(c api.ConfigStatus) bool { return c.Error != "" && len(c.Changed) == 0 })
+		write(t, config, whole)
+		status("whole again", func(c api.ConfigStatus) bool { return c.Error == "" && len(c.Changed) == 0 })
+	}
+	write(t, config, strings.Replace(whole, "1TB", "2TB", 1))
+	status("a change", func(c api.ConfigStatus) bool { return c.Error == "" && slices.Equal(c.Changed, []string{"claim"}) })
+}
+
 // A daemon that has a long poll open still ends at once.
 func TestStopEndsLongPolls(t *testing.T) {
 	r := serve(t, "--root", recording(t))

@@ -17,6 +17,7 @@ func (l *loader) file(name string, data []byte) {
 	var doc yaml.Node
 	err := dec.Decode(&doc)
 	if errors.Is(err, io.EOF) {
+		l.unfinished = name + " has no keys"
 		return // only comments: all defaults
 	}
 	if err != nil {
@@ -25,6 +26,12 @@ func (l *loader) file(name string, data []byte) {
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		l.fail(name, "contains more than one YAML document")
+	}
+	switch {
+	case isNull(doc.Content[0]):
+		l.unfinished = name + " has no keys"
+	case !bytes.HasSuffix(data, []byte("\n")):
+		l.unfinished = "the last line of " + name + " has no end"
 	}
 	l.section(name, "", doc.Content[0])
 }

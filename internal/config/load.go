@@ -23,6 +23,9 @@ type Loaded struct {
 	Config
 	File     string // the file that was read; empty: none
 	Warnings []string
+
+	// Unfinished is why the file may be half written; empty: it seems to be whole. A selector that is cut off can select more drives.
+	Unfinished string
 }
 
 // simEvidence is the default of poll.evidence for simulated drives: an injected fault has to show
@@ -46,7 +49,7 @@ func Load(src Sources) (Loaded, error) {
 		l.config.Poll.Evidence = simEvidence
 	}
 	l.check()
-	return Loaded{l.config, name, l.warnings}, errors.Join(l.errs...)
+	return Loaded{l.config, name, l.warnings, l.unfinished}, errors.Join(l.errs...)
 }
 
 // read reads the file of the sources. Only the usual one may be missing.
@@ -96,6 +99,8 @@ type loader struct {
 	bad      map[string]bool   // keys that already have an error: their value is not checked again
 	errs     []error
 	warnings []string
+
+	unfinished string
 }
 
 func (l *loader) fail(where, format string, args ...any) {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/drivebay/drivebay/internal/api"
@@ -9,7 +10,8 @@ import (
 )
 
 // reload applies the keys that can change while the daemon runs, and reports those that need a
-// restart in the log and in the status. An invalid configuration changes nothing.
+// restart in the log and in the status. An invalid configuration changes nothing, nor does a file that may be half written: without its
+// end, a claim selects more drives, and the default of replacement.trigger releases some.
 func (d *daemon) reload(ctx context.Context) {
 	report := *d.report.Load()
 	report.Changed, report.Error = nil, ""
@@ -30,10 +32,21 @@ func (d *daemon) reload(ctx context.Context) {
 // themselves contain values of keys.
 const invalidConfig = "the configuration was not applied: see the log of the daemon, or run `drivebay config check FILE`"
 
+// unfinished returns why a file may be half written, or is gone, where the configuration in force is of the file before; "" if it is whole.
+func unfinished(loaded config.Loaded, before string) string {
+	if loaded.File == "" && before != "" {
+		return before + " does not exist"
+	}
+	return loaded.Unfinished
+}
+
 // apply changes the running daemon to a configuration and describes the differences.
 func (d *daemon) apply(ctx context.Context, loaded config.Loaded, report *api.ConfigStatus) error {
 	next := loaded.Resolve(d.opt.Place)
 	live, restart := config.Changes(d.config, next)
+	if why := unfinished(loaded, report.File); why != "" && len(live) > 0 {
+		return fmt.Errorf("%s, and it would change %s: it may be half written; write it in full and reload again, or restart the daemon", why, strings.Join(live, ", "))
+	}
 	if err := d.engine.Configure(ctx, d.options(next)); err != nil {
 		return err
 	}
