@@ -43,6 +43,9 @@ func New(m host.Worker, d Drives, st Store, system *lvm.System, opt Options) (*E
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
+	if len(opt.Roots) == 0 {
+		opt.Roots = []string{mounts.DefaultRoot}
+	}
 	if opt.Tick <= 0 {
 		opt.Tick = 2 * time.Second
 	}

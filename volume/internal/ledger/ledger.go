@@ -219,6 +219,13 @@ func (e *Ledger) SortedRecords() []*drivebay.VolumeRecord {
 	return e.sorted
 }
 
+// Publishes reports whether a volume is published at a path, as its record has it.
+func (e *Ledger) Publishes(path string) bool {
+	return slices.ContainsFunc(e.All(), func(r *drivebay.VolumeRecord) bool {
+		return slices.ContainsFunc(r.Volume.Publications, func(p drivebay.Publication) bool { return p.Path == path })
+	})
+}
+
 // Snapshot returns the record of a snapshot.
 func (e *Ledger) Snapshot(id string) (drivebay.SnapshotRecord, bool) {
 	e.Mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 )
 
-// defaultRoot is the folder of the kubelet (--root-dir).
-const defaultRoot = "/var/lib/kubelet"
+// DefaultRoot is the folder of the kubelet (--root-dir).
+const DefaultRoot = "/var/lib/kubelet"
 
 // MountPath is a path that the engine may change, and its name in the mount table.
 type MountPath struct {
@@ -20,10 +20,10 @@ type MountPath struct {
 
 const longestName = 255 // bytes of one part of a path: NAME_MAX
 
-// CheckPath refuses every path that is not below a root of the configuration. Links in the path are
-// handled where it is opened.
+// CheckPath refuses every path that is not below a root of the configuration, nor where a volume was mounted
+// when the configuration had another root. Links in the path are handled where it is opened.
 func (e *Mounter) CheckPath(name string) (MountPath, error) {
-	roots, up := e.allRoots(), false
+	roots, clean, up := e.Opt.Roots, path.Clean(name), false
 	for part := range strings.SplitSeq(name, "/") {
 		if len(part) > longestName {
 			return MountPath{}, fmt.Errorf("path %.80q...: %w: a component of the path has more than %d bytes", name, drivebay.ErrInvalid, longestName)
@@ -34,12 +34,14 @@ func (e *Mounter) CheckPath(name string) (MountPath, error) {
 		return MountPath{}, fmt.Errorf("path %q: %w: it must be absolute and without \"..\"", name, drivebay.ErrInvalid)
 	}
 	var best MountPath
-	clean := path.Clean(name)
 	for _, root := range roots {
 		root = path.Clean(root)
 		if below, ok := strings.CutPrefix(clean, strings.TrimSuffix(root, "/")); ok && strings.HasPrefix(below, "/") && len(root) > len(best.Root) {
 			best = MountPath{Place: host.Place{Root: root, Name: below[1:]}}
 		}
+	}
+	if best.Root == "" && e.Ledger.Publishes(clean) {
+		best.Place = host.Place{Root: path.Dir(clean), Name: path.Base(clean)}
 	}
 	if best.Root == "" {
 		return MountPath{}, fmt.Errorf("path %q: %w: it must be below %s", name, drivebay.ErrInvalid, strings.Join(roots, " or "))
@@ -74,17 +76,10 @@ func (e *Mounter) realRoot(root string) string {
 
 // pathOfTarget returns the path that has a name in the mount table.
 func (e *Mounter) pathOfTarget(target string) (MountPath, bool) {
-	for _, root := range e.allRoots() {
+	for _, root := range e.Opt.Roots {
 		if below, ok := strings.CutPrefix(target, e.realRoot(path.Clean(root))+"/"); ok {
 			return MountPath{host.Place{Root: path.Clean(root), Name: below}, target}, true
 		}
 	}
 	return MountPath{}, false
-}
-
-func (e *Mounter) allRoots() []string {
-	if len(e.Opt.Roots) == 0 {
-		return []string{defaultRoot}
-	}
-	return e.Opt.Roots
 }

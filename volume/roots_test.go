@@ -1,0 +1,40 @@
+package volume_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// TestOtherRoots: the configuration names another root while volumes are mounted below the one before. They are
+// watched and unpublished as before, and nothing else can be published there.
+func TestOtherRoots(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ext4", "block"} {
+		onMachine(t, fourDrives, volume.Options{Roots: []string{"/var/lib/kubelet"}}, func(s *stand) {
+			v, other := s.make("v", drivebay.VolumeRequest{Block: name == "block"}), s.make("other", drivebay.VolumeRequest{Block: name == "block"})
+			s.must(s.stage(v), s.publish(v, "pod"), s.publish(v, "second"))
+			s.opt.Roots = []string{"/var/lib/other"}
+			s.start()
+			if is := s.of(v); is.CSIStatus != drivebay.CSIPublished || is.Condition.Abnormal() {
+				s.Errorf("%s: %v, %s", name, is.CSIStatus, reasons(is.Condition))
+			}
+			if err := s.stage(other); err == nil || !strings.Contains(err.Error(), "below /var/lib/other") {
+				s.Errorf("%s: staged below a root that is not configured: %v", name, err)
+			}
+			s.must(s.sim.UnmountBehind(target(v, "pod")))
+			time.Sleep(time.Minute)
+			if is := s.of(v); !is.Condition.Abnormal() {
+				s.Errorf("%s: unmounted by another program, and %s", name, reasons(is.Condition))
+			}
+			s.must(s.unpublish(v, "pod"), s.unpublish(v, "second"), s.unstage(v))
+			if err := s.stage(v); err == nil {
+				s.Errorf("%s: staged again below a root that is not configured", name)
+			}
+			s.must(s.e.DeleteVolume(s.Context(), v.ID))
+		})
+	}
+}
