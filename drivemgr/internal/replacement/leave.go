@@ -134,7 +134,8 @@ func (m *Replacer) reuse(ctx context.Context, drive, why string) error {
 
 // startRemoval starts the removal of a drive on which nothing depends or, by force, of a drive with
 // its volumes: the kernel removes the device, and the light of the bay is switched on. An operator
-// may pull a drive that the kernel cannot remove.
+// may pull a drive that the kernel cannot remove. The removal does not end with its caller: the kernel would remove
+// the drive all the same, and the record would say that it has failed.
 func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.UsageEvent, why string) error {
 	forced := e == drivebay.UsageForce
 	if err := m.ListNow(ctx); err != nil { // no uevent announces a mount
@@ -146,6 +147,7 @@ func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.Us
 		}
 	}
 	var d drivebay.Drive
+	removed := make(chan error, 1)
 	err := m.State.Change(ctx, drive, func(t *state.Tracked) error {
 		if l := t.Rec.Leaving; !forced && t.Rec.Usage == drivebay.UsageReleasing && l != nil {
 			return fmt.Errorf("drive %s (%s): %w: the drive is not released yet: %s", t.Drive.ID, t.Drive.Name, drivebay.ErrBusy, cmp.Or(l.Cause, "drivebay has not listed them yet; retry later"))
@@ -163,12 +165,18 @@ func (m *Replacer) startRemoval(ctx context.Context, drive string, e drivebay.Us
 			return m.State.ChangeUsage(t, drivebay.UsageTakenOut, "already absent: "+m.State.Snapshot().Where(&t.Drive))
 		}
 		d = t.Drive
+		m.State.Jobs = append(m.State.Jobs, func(ctx context.Context) { removed <- m.removeFromKernel(ctx, &d) })
 		return nil
 	})
 	if err != nil || d.ID == "" {
 		return err
 	}
-	return m.removeFromKernel(ctx, &d)
+	select {
+	case err := <-removed:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("drive %s (%s): %w: its removal continues", d.ID, d.Name, ctx.Err())
+	}
 }
 
 // CheckRemovable refuses to remove a drive that is in use, or whose removal would remove others. A

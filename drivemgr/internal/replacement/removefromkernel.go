@@ -18,7 +18,7 @@ import (
 const RemoveTime = time.Minute
 
 // removeFromKernel makes the kernel remove a drive. The next listing shows that the device is
-// gone, which ends the removal (see Tracker.SetOffline).
+// gone, which ends the removal (see Tracker.SetOffline). If ctx, that of the manager, ends before, the next run continues.
 func (m *Replacer) removeFromKernel(ctx context.Context, d *drivebay.Drive) error {
 	if d.Slot.Locate != "" {
 		if err := m.Lights.Locate(ctx, d.ID, true); err != nil {
@@ -42,7 +42,10 @@ func (m *Replacer) removeFromKernel(ctx context.Context, d *drivebay.Drive) erro
 		return m.Refresh(ctx)
 	}
 	err = fmt.Errorf("drive %s (%s): remove from the kernel: %w", d.ID, d.Name, state.Translate(err))
-	return errors.Join(err, m.LeaveFailed(context.WithoutCancel(ctx), d.ID, err.Error()))
+	if ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, m.LeaveFailed(ctx, d.ID, err.Error()))
 }
 
 var errCanceled = fmt.Errorf("%w: its removal was canceled meanwhile", drivebay.ErrRefused)
