@@ -18,14 +18,14 @@ import (
 // ErrImpossible.
 
 // Mount returns no kernel messages about options: they repeat the options, which may be secrets.
-func (r *real) Mount(_ context.Context, m NewMount) error {
-	if err := r.mount(m); err != nil {
+func (r *real) Mount(ctx context.Context, m NewMount) error {
+	if err := r.mount(ctx, m); err != nil {
 		return fmt.Errorf("mount %s at %s: %w", m.Device, m.At, err)
 	}
 	return nil
 }
 
-func (r *real) mount(m NewMount) error {
+func (r *real) mount(ctx context.Context, m NewMount) error {
 	m.Options = r.knownLabels(m.Options)
 	at, err := m.At.open(unix.O_PATH | unix.O_DIRECTORY)
 	if err != nil {
@@ -37,7 +37,7 @@ func (r *real) mount(m NewMount) error {
 		return err
 	}
 	defer unix.Close(tree)
-	return moveTo(tree, at)
+	return moveTo(ctx, tree, at)
 }
 
 // knownLabels removes SELinux labels where the kernel has no SELinux and would refuse them: mount(8)
@@ -128,11 +128,11 @@ func newMount(m NewMount, source string) (int, error) {
 }
 
 // Bind copies only the topmost mount of the place, not the mounts below it.
-func (r *real) Bind(_ context.Context, from, to Place, readOnly bool) error {
+func (r *real) Bind(ctx context.Context, from, to Place, readOnly bool) error {
 	what, err := from.open(unix.O_PATH)
 	if err == nil {
 		defer unix.Close(what)
-		err = bind(what, to, readOnly)
+		err = bind(ctx, what, to, readOnly)
 	}
 	if err != nil {
 		return fmt.Errorf("bind %s at %s: %w", from, to, err)
@@ -142,14 +142,14 @@ func (r *real) Bind(_ context.Context, from, to Place, readOnly bool) error {
 
 // BindDevice does not protect the device by a read-only mount: a write to a device node does not go
 // through the filesystem that holds the node. Disk.SetReadOnly protects the device.
-func (r *real) BindDevice(_ context.Context, dev string, to Place, readOnly bool) error {
+func (r *real) BindDevice(ctx context.Context, dev string, to Place, readOnly bool) error {
 	what, err := r.openNode(dev, unix.O_PATH|unix.O_CLOEXEC)
 	if err == nil {
 		defer unix.Close(what)
 		_, err = blockDevice(what)
 	}
 	if err == nil {
-		err = bind(what, to, readOnly)
+		err = bind(ctx, what, to, readOnly)
 	}
 	if err != nil {
 		return fmt.Errorf("bind %s at %s: %w", dev, to, openError(err))
@@ -157,7 +157,7 @@ func (r *real) BindDevice(_ context.Context, dev string, to Place, readOnly bool
 	return nil
 }
 
-func bind(what int, to Place, readOnly bool) error {
+func bind(ctx context.Context, what int, to Place, readOnly bool) error {
 	at, err := to.open(unix.O_PATH)
 	if err != nil {
 		return err
@@ -173,12 +173,16 @@ func bind(what int, to Place, readOnly bool) error {
 			return workError(err)
 		}
 	}
-	return moveTo(tree, at)
+	return moveTo(ctx, tree, at)
 }
 
 // moveTo attaches a mount to an open file or folder. A directory is attached to a directory and any other file to
-// any other file, else the kernel returns EINVAL.
-func moveTo(tree, at int) error {
+// any other file, else the kernel returns EINVAL. Nothing is attached after ctx has ended: the kernel may have replayed a journal for
+// minutes, and the caller has gone.
+func moveTo(ctx context.Context, tree, at int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return workError(unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
 }
 

@@ -90,7 +90,8 @@ type Mounter interface {
 	// error. Everything else stays, with ErrOccupied or ErrBusy.
 	Remove(p Place) error
 
-	// Mount mounts the filesystem of a device on a folder. The device is a Disk.Path or a device node.
+	// Mount mounts the filesystem of a device on a folder. The device is a Disk.Path or a device node. Mount,
+	// Bind and BindDevice attach nothing after ctx has ended, however late the kernel returns.
 	Mount(ctx context.Context, m NewMount) error
 	// Bind makes the mount or file at one place appear at another place of the same kind, read-only or
 	// not. It is read-only before any process sees it there.

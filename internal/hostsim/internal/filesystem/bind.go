@@ -14,16 +14,16 @@ import (
 )
 
 // Bind implements host.Mounter.
-func (m *Mounter) Bind(_ context.Context, from, to host.Place, readOnly bool) error {
+func (m *Mounter) Bind(ctx context.Context, from, to host.Place, readOnly bool) error {
 	m.devices.Mu.Lock()
 	defer m.devices.Mu.Unlock()
-	if err := m.bind(from, to, readOnly); err != nil {
+	if err := m.bind(ctx, from, to, readOnly); err != nil {
 		return fmt.Errorf("bind %s at %s: %w", from, to, err)
 	}
 	return nil
 }
 
-func (m *Mounter) bind(from, to host.Place, readOnly bool) error {
+func (m *Mounter) bind(ctx context.Context, from, to host.Place, readOnly bool) error {
 	source, err := m.where(from)
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (m *Mounter) bind(from, to host.Place, readOnly bool) error {
 	case host.PlaceOther:
 		return host.ErrOutsideRoot
 	}
-	target, err := m.free(to, kind)
+	target, err := m.free(ctx, to, kind)
 	if err != nil {
 		return err
 	}
@@ -54,14 +54,14 @@ func (m *Mounter) bind(from, to host.Place, readOnly bool) error {
 
 // BindDevice implements host.Mounter. It mounts the device node, from the filesystem of the device
 // nodes.
-func (m *Mounter) BindDevice(_ context.Context, dev string, to host.Place, readOnly bool) error {
+func (m *Mounter) BindDevice(ctx context.Context, dev string, to host.Place, readOnly bool) error {
 	m.devices.Mu.Lock()
 	defer m.devices.Mu.Unlock()
 	d := m.devices.Lookup(dev)
 	var at string
 	err := host.ErrGone
 	if d != nil && !d.Gone {
-		at, err = m.free(to, host.PlaceDevice)
+		at, err = m.free(ctx, to, host.PlaceDevice)
 	}
 	if err != nil {
 		return fmt.Errorf("bind %s at %s: %w", dev, to, err)

@@ -180,7 +180,7 @@ func (m *Mounter) mount(ctx context.Context, n host.NewMount) error {
 		return fmt.Errorf("%s: %w: the kernel has no such filesystem", n.FS, host.ErrImpossible)
 	}
 	return dev.Do(ctx, block.Access{N: 4096}, func() error {
-		at, err := m.free(n.At, host.PlaceFolder)
+		at, err := m.free(ctx, n.At, host.PlaceFolder)
 		if err != nil {
 			return err
 		}
@@ -198,8 +198,11 @@ func (m *Mounter) mount(ctx context.Context, n host.NewMount) error {
 	})
 }
 
-// free returns the path of a place where something can be mounted.
-func (m *Mounter) free(p host.Place, kind host.PlaceKind) (string, error) {
+// free returns the path of a place where something can be mounted. Nothing is mounted after ctx has ended.
+func (m *Mounter) free(ctx context.Context, p host.Place, kind host.PlaceKind) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
 	at, err := m.where(p)
 	if err != nil {
 		return "", err

@@ -1,0 +1,67 @@
+package volume_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// lateKernel is a machine whose kernel returns late from a mount, or from a program with some words, while it is armed: it has done it then,
+// whether the context of the call has ended or not.
+type lateKernel struct {
+	*hostsim.Machine
+	word  atomic.Pointer[string]
+	delay time.Duration
+}
+
+func (m *lateKernel) arm(word string) { m.word.Store(&word) }
+
+func (m *lateKernel) late(words ...string) {
+	if w := m.word.Load(); w != nil && slices.Contains(words, *w) && m.word.CompareAndSwap(w, nil) {
+		time.Sleep(m.delay)
+	}
+}
+
+func (m *lateKernel) Mount(ctx context.Context, n host.NewMount) error {
+	m.late("mount")
+	return m.Machine.Mount(ctx, n)
+}
+
+func onLateKernel(t *testing.T, delay time.Duration, test func(*stand, *lateKernel)) {
+	t.Helper()
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		m := &lateKernel{Machine: s.sim, delay: delay}
+		s.machine = m
+		s.start()
+		test(s, m)
+	})
+}
+
+// TestMountedTooLate: the kernel returns from a mount, after a replay of a journal, when the stage has failed and the
+// volume was unstaged since.
+func TestMountedTooLate(t *testing.T) {
+	t.Parallel()
+	onLateKernel(t, 5*time.Minute, func(s *stand, m *lateKernel) {
+		v := s.make("v", requests()["ext4 on a partition"])
+		m.arm("mount")
+		if err := s.stage(v); !errors.Is(err, drivebay.ErrTimeout) {
+			t.Fatalf("staged: %v", err)
+		}
+		s.must(s.unstage(v))
+		time.Sleep(10 * time.Minute)
+		if n := len(s.mounts(staging(v))); n > 0 {
+			t.Errorf("%d mounts of an unstaged volume; record: %+v", n, s.of(v).Publications)
+		}
+		if err := s.e.DeleteVolume(s.Context(), v.ID); err != nil {
+			t.Error(err)
+		}
+	})
+}
