@@ -35,6 +35,13 @@ func (m *lateKernel) Mount(ctx context.Context, n host.NewMount) error {
 	return m.Machine.Mount(ctx, n)
 }
 
+func (m *lateKernel) RunInput(ctx context.Context, input []byte, argv ...string) ([]byte, error) {
+	if !slices.Contains(argv, "--test-passphrase") {
+		m.late(argv...)
+	}
+	return m.Machine.RunInput(context.WithoutCancel(ctx), input, argv...)
+}
+
 func onLateKernel(t *testing.T, delay time.Duration, test func(*stand, *lateKernel)) {
 	t.Helper()
 	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
@@ -63,5 +70,23 @@ func TestMountedTooLate(t *testing.T) {
 		if err := s.e.DeleteVolume(s.Context(), v.ID); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// TestUnlockedTooLate: as TestMountedTooLate, with the device of an encrypted volume.
+func TestUnlockedTooLate(t *testing.T) {
+	t.Parallel()
+	onLateKernel(t, 5*time.Minute, func(s *stand, m *lateKernel) {
+		v := s.make("v", encryptedRequests()["ext4 on a partition"])
+		m.arm("open")
+		if err := s.stage(v, with(rightKey)); !errors.Is(err, drivebay.ErrTimeout) {
+			t.Fatalf("staged: %v", err)
+		}
+		s.must(s.unstage(v))
+		time.Sleep(10 * time.Minute)
+		if names, _ := s.sim.ReadDir("sys/block"); slices.ContainsFunc(names, func(n string) bool { return n[:3] == "dm-" }) {
+			t.Errorf("the unstaged volume is unlocked: %v", names)
+		}
+		s.must(s.stage(v, with(rightKey)), s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
 	})
 }

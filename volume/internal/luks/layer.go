@@ -81,7 +81,7 @@ func (l *layer) unlock(ctx context.Context, key []byte) (mounttable.Device, erro
 		err = l.e.tryKey(ctx, l.v, key)
 	default:
 		if err = l.Close(ctx); err == nil {
-			err = l.e.withKey(ctx, l.v, key, "open", device.PlainName(l.v.ID))
+			err = l.e.unlock(ctx, l.v, key)
 		}
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package luks
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/drivebay/drivebay"
@@ -11,14 +12,26 @@ import (
 
 // tryKey returns ErrSecret if nothing in the header opens with the key.
 func (e *Crypt) tryKey(ctx context.Context, v *drivebay.Volume, key []byte) error {
-	return e.withKey(ctx, v, key, "open", "--test-passphrase")
+	return e.onHeader(ctx, v, func(ctx context.Context, disk host.Disk) error {
+		_, err := e.Machine.RunInput(ctx, key, "cryptsetup", "open", "--type", "luks2", "--key-file", "-", disk.Path(), "--test-passphrase")
+		return err
+	})
 }
 
-// withKey runs cryptsetup on the device that holds the header of a volume.
-func (e *Crypt) withKey(ctx context.Context, v *drivebay.Volume, key []byte, action string, words ...string) error {
+// unlock makes the decrypted device of a volume. If its caller has gone by then, it removes the device again, before anything else
+// is done in the lane: the volume may have been unstaged since.
+func (e *Crypt) unlock(ctx context.Context, v *drivebay.Volume, key []byte) error {
 	return e.onHeader(ctx, v, func(ctx context.Context, disk host.Disk) error {
-		_, err := e.Machine.RunInput(ctx, key, append([]string{"cryptsetup", action, "--type", "luks2", "--key-file", "-", disk.Path()}, words...)...)
-		return err
+		_, err := e.Machine.RunInput(ctx, key, "cryptsetup", "open", "--type", "luks2", "--key-file", "-", disk.Path(), device.PlainName(v.ID))
+		if ctx.Err() == nil {
+			return err
+		}
+		if _, is, lookErr := e.Device.Mapping(v); lookErr == nil && is {
+			if _, closeErr := e.Machine.Run(context.WithoutCancel(ctx), "cryptsetup", "close", device.PlainName(v.ID)); closeErr != nil {
+				e.Log.Warn("the volume stays unlocked, though its caller has gone", "op", "stage", "volume", v.ID, "err", closeErr)
+			}
+		}
+		return cmp.Or(err, ctx.Err())
 	})
 }
 
