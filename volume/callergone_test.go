@@ -35,6 +35,11 @@ func (m *lateKernel) Mount(ctx context.Context, n host.NewMount) error {
 	return m.Machine.Mount(ctx, n)
 }
 
+func (m *lateKernel) Unmount(ctx context.Context, p host.Place) error {
+	m.late("unmount")
+	return m.Machine.Unmount(ctx, p)
+}
+
 func (m *lateKernel) RunInput(ctx context.Context, input []byte, argv ...string) ([]byte, error) {
 	if !slices.Contains(argv, "--test-passphrase") {
 		m.late(argv...)
@@ -89,4 +94,34 @@ func TestUnlockedTooLate(t *testing.T) {
 		}
 		s.must(s.stage(v, with(rightKey)), s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
 	})
+}
+
+// TestUnmountedTooLate: the kernel returns from an unmount when the volume was staged or published there again. A call is not answered
+// with success before that.
+func TestUnmountedTooLate(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"stage", "publish"} {
+		onLateKernel(t, 5*time.Minute, func(s *stand, m *lateKernel) {
+			v := s.make("v", requests()["ext4 on a partition"])
+			path, do, undo := staging(v), func() error { return s.stage(v) }, func() error { return s.unstage(v) }
+			s.must(do())
+			if what == "publish" {
+				path, do, undo = target(v, "pod"), func() error { return s.publish(v, "pod") }, func() error { return s.unpublish(v, "pod") }
+				s.must(do())
+			}
+			m.arm("unmount")
+			if err := undo(); !errors.Is(err, drivebay.ErrTimeout) {
+				t.Fatalf("%s undone: %v", what, err)
+			}
+			if err := do(); !errors.Is(err, drivebay.ErrPending) {
+				t.Errorf("%s while the kernel unmounts: %v", what, err)
+			}
+			time.Sleep(10 * time.Minute)
+			s.must(do())
+			time.Sleep(10 * time.Minute)
+			if n := len(s.mounts(path)); n != 1 {
+				t.Errorf("%s: %d mounts", what, n)
+			}
+		})
+	}
 }

@@ -177,8 +177,7 @@ func bind(ctx context.Context, what int, to Place, readOnly bool) error {
 }
 
 // moveTo attaches a mount to an open file or folder. A directory is attached to a directory and any other file to
-// any other file, else the kernel returns EINVAL. Nothing is attached after ctx has ended: the kernel may have replayed a journal for
-// minutes, and the caller has gone.
+// any other file, else the kernel returns EINVAL. Nothing is attached for a caller that has gone.
 func moveTo(ctx context.Context, tree, at int) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -29,7 +29,7 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 	}
 	want := drivebay.Publication{Path: at.String(), Context: context, Access: r.Access, Flags: FlagsOf(r.Options), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot(), Pod: r.Pod,
 		ReadOnly: r.ReadOnly || r.Access == drivebay.AccessReader || slices.Contains(r.Options, "ro")}
-	if err := cmp.Or(s.hidden(from), s.hidden(at)); err != nil {
+	if err := cmp.Or(s.MountTable.Settled(from.Place), s.MountTable.Settled(at.Place), s.hidden(from), s.hidden(at)); err != nil {
 		return err
 	}
 	staged := s.Staging()
@@ -128,7 +128,7 @@ func (s *MountState) Bind(ctx context.Context, from, at MountPath, readOnly bool
 		return err
 	}
 	if err := s.proveLive(ctx, at); err != nil { // it was unmounted at this moment
-		return errors.Join(err, steps.Touch(ctx, s.Steps, &s.V, steps.UnmountTime, func(ctx context.Context) error { return s.Machine.Unmount(ctx, at.Place) }))
+		return errors.Join(err, steps.Touch(ctx, s.Steps, &s.V, steps.UnmountTime, func(ctx context.Context) error { return s.MountTable.Unmount(ctx, at.Place) }))
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRe
 	if have := s.Staging(); have != nil && have.Path != want.Path && !guessed(have) {
 		return fmt.Errorf("%w: it is staged at %s", drivebay.ErrBusy, have.Path)
 	}
-	if err := cmp.Or(s.stranger(at), s.hidden(at)); err != nil {
+	if err := cmp.Or(s.MountTable.Settled(at.Place), s.stranger(at), s.hidden(at)); err != nil {
 		return err
 	}
 	have := s.at(at)
@@ -143,7 +143,7 @@ func (s *MountState) Clear(ctx context.Context, at MountPath) error {
 		if err := s.stranger(at); err != nil {
 			return err
 		}
-		err := steps.Touch(ctx, s.Steps, &s.V, steps.UnmountTime, func(ctx context.Context) error { return s.Machine.Unmount(ctx, at.Place) })
+		err := steps.Touch(ctx, s.Steps, &s.V, steps.UnmountTime, func(ctx context.Context) error { return s.MountTable.Unmount(ctx, at.Place) })
 		s.MountTable.Touched()
 		if err != nil && !errors.Is(err, host.ErrNotMounted) {
 			return err

@@ -18,4 +18,6 @@ type Reader struct {
 	MountChanges atomic.Uint64              // counts the engine's mounts and unmounts
 	readAhead    atomic.Bool                // the table is being read in the background
 	tableMu      sync.Mutex
+
+	unmounting sync.Map // places with an unmount under way
 }
