@@ -125,3 +125,27 @@ func TestUnmountedTooLate(t *testing.T) {
 		})
 	}
 }
+
+// TestExpandAfterTimeout: a growth that the drive did not answer in time succeeds when it is requested again, also with a filesystem in use.
+func TestExpandAfterTimeout(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ext4 on a partition", "a partition"} {
+		onStand(t, func(s *stand) {
+			v := s.make("v", requests()[name])
+			s.must(s.stage(v), s.publish(v, "pod"))
+			d := s.drive(v)
+			s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "slow", Args: hostsim.Args{"delay": "70s"}}))
+			grow := func() error {
+				_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 2 << 30})
+				return err
+			}
+			first := grow()
+			s.must(s.sim.Inject(hostsim.Fault{Drive: d.Serial, Fault: "heal"}))
+			time.Sleep(10 * time.Minute)
+			if err := s.retried(grow); first == nil || err != nil {
+				t.Errorf("%s: first %v, again: %v", name, first, err)
+			}
+			time.Sleep(time.Minute)
+		})
+	}
+}

@@ -172,10 +172,10 @@ func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.Dr
 	return r
 }
 
-// growing returns the record of the volume that a partition belongs to while it grows.
+// growing returns the record of the volume that a partition belongs to while it grows; nil for the volume of GrowsTo.
 func (s PlacementView) growing(p partitions.Part) *drivebay.VolumeRecord {
 	for _, rec := range s.records {
-		if rec.Work != nil && rec.Work.Op == drivebay.WorkExpand && ledger.PartitionName(rec.Volume.ID) == p.Title && partitions.SameGUID(p.GUID, rec.Volume.Location.Partition) {
+		if rec.Work != nil && rec.Work.Op == drivebay.WorkExpand && rec.Volume.ID != s.grows && ledger.PartitionName(rec.Volume.ID) == p.Title && partitions.SameGUID(p.GUID, rec.Volume.Location.Partition) {
 			return rec
 		}
 	}
