@@ -8,6 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/copyaway"
 	"github.com/drivebay/drivebay/volume/internal/expand"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
 )
 
 // ExpandVolume grows a volume; node reports whether its filesystem has to be grown next.
@@ -68,19 +69,14 @@ func (e nodeCalls) ExpandNode(ctx context.Context, id, path string, r drivebay.S
 	if err != nil {
 		return 0, err
 	}
-	var size uint64
-	err = e.ledger.OnVolume(ctx, "expand", id, func(ctx context.Context, v drivebay.Volume) error {
+	return ledger.Answer(ctx, e.ledger, "expand", id, func(ctx context.Context, v drivebay.Volume) (size uint64, err error) {
 		if err := e.mounts.HasPaths(ctx, &v, path); err != nil {
-			return err
+			return 0, err
 		}
 		s, err := e.mounts.MountState(ctx, v)
 		if err == nil {
 			size, err = s.Expand(ctx, at, r, secrets)
 		}
-		return e.provision.Reached(&v, err)
+		return size, e.provision.Reached(&v, err)
 	})
-	if err != nil { // the work may continue, and still set the size
-		return 0, err
-	}
-	return size, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/replication"
 	"github.com/drivebay/drivebay/volume/internal/copyaway"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/replicated"
 )
 
@@ -35,12 +36,20 @@ func (e replicationCalls) EnableReplication(ctx context.Context, r drivebay.Repl
 
 // withSecret calls do with a volume and the secret of the call.
 func (e replicationCalls) withSecret(ctx context.Context, op, id string, secrets drivebay.Secrets, do func(context.Context, drivebay.Volume, drbd.Secret) error) error {
-	return e.ledger.OnVolume(ctx, op, id, func(ctx context.Context, v drivebay.Volume) error {
+	_, err := answerWithSecret(ctx, e, op, id, secrets, func(ctx context.Context, v drivebay.Volume, secret drbd.Secret) (struct{}, error) {
+		return struct{}{}, do(ctx, v, secret)
+	})
+	return err
+}
+
+// answerWithSecret is withSecret for a call that has an answer.
+func answerWithSecret[T any](ctx context.Context, e replicationCalls, op, id string, secrets drivebay.Secrets, do func(context.Context, drivebay.Volume, drbd.Secret) (T, error)) (T, error) {
+	return ledger.Answer(ctx, e.ledger, op, id, func(ctx context.Context, v drivebay.Volume) (answer T, err error) {
 		secret, err := secretOf(secrets)
 		if err == nil {
-			err = do(ctx, v, secret)
+			answer, err = do(ctx, v, secret)
 		}
-		return e.provision.Reached(&v, err)
+		return answer, e.provision.Reached(&v, err)
 	})
 }
 
@@ -68,33 +77,22 @@ func (e replicationCalls) DemoteVolume(ctx context.Context, c drivebay.Replicati
 // ResyncVolume reconnects a volume that is demoted; ready means that both sides have the same data. After a split brain,
 // force gives up the data of this side.
 func (e replicationCalls) ResyncVolume(ctx context.Context, c drivebay.ReplicationCall) (ready bool, err error) {
-	err = e.withSecret(ctx, "resync", c.Volume, c.Secrets, func(ctx context.Context, v drivebay.Volume, secret drbd.Secret) error {
-		ready, err = e.replicated.Resync(ctx, v, c.Force, secret)
-		return err
+	return answerWithSecret(ctx, e, "resync", c.Volume, c.Secrets, func(ctx context.Context, v drivebay.Volume, secret drbd.Secret) (bool, error) {
+		return e.replicated.Resync(ctx, v, c.Force, secret)
 	})
-	return ready, err
 }
 
 // ReplicationInfo returns how well a volume is replicated. ErrRefused: it is not replicated.
 func (e replicationCalls) ReplicationInfo(ctx context.Context, id string) (drivebay.ReplicationInfo, error) {
-	var info drivebay.ReplicationInfo
-	err := e.ledger.OnVolume(ctx, "look at the replication of", id, func(ctx context.Context, v drivebay.Volume) (err error) {
-		info, err = e.replications.Info(ctx, v)
-		return err
-	})
-	return info, err
+	return ledger.Answer(ctx, e.ledger, "look at the replication of", id, e.replications.Info)
 }
 
 // Replicates returns why this machine replicates nothing, nil if it can.
 func (e replicationCalls) Replicates(ctx context.Context) error { return e.drbd.Can(ctx) }
 
 // ReplicationView returns what the kernel says of the replication of a volume; nil: it is not replicated.
-func (e replicationCalls) ReplicationView(ctx context.Context, id string) (view *replication.View, err error) {
-	err = e.ledger.OnVolume(ctx, "look at the replication of", id, func(ctx context.Context, v drivebay.Volume) error {
-		view, err = e.drbd.Look(ctx, v)
-		return err
-	})
-	return view, err
+func (e replicationCalls) ReplicationView(ctx context.Context, id string) (*replication.View, error) {
+	return ledger.Answer(ctx, e.ledger, "look at the replication of", id, e.drbd.Look)
 }
 
 // resumeReplication attaches the replicated volumes whose drives are here, after a listing, and gives them their roles back.

@@ -27,6 +27,21 @@ func (e *Ledger) OnVolume(ctx context.Context, op, id string, do func(context.Co
 	})
 }
 
+// Answer is OnVolume for work that has an answer. A caller that has gone gets none: the work continues.
+func Answer[T any](ctx context.Context, e *Ledger, op, id string, do func(context.Context, drivebay.Volume) (T, error)) (answer T, err error) {
+	came := make(chan T, 1)
+	err = e.OnVolume(ctx, op, id, func(ctx context.Context, v drivebay.Volume) error {
+		is, err := do(ctx, v)
+		came <- is
+		return err
+	})
+	select {
+	case answer = <-came:
+	default:
+	}
+	return answer, err
+}
+
 // CallersFault lists errors that say nothing about the volume, for example of a path that is missing
 // or hidden by a later mount.
 var CallersFault = []error{fs.ErrNotExist, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrExists, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrRange, drivebay.ErrSecret}
