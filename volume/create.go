@@ -8,6 +8,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/place"
+	"github.com/drivebay/drivebay/volume/internal/provision"
 )
 
 // CreateVolume makes a volume, or returns the existing one of that name.
@@ -34,7 +35,7 @@ func (e controllerCalls) CreateVolume(ctx context.Context, r drivebay.VolumeRequ
 		return e.provision.Recreate(ctx, have, r)
 	})
 	if err != nil {
-		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w", r.Name, err)
+		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w", r.Name, provision.HalfMade(e.ledger, id, err))
 	}
 	have, err := e.ledger.Record(id)
 	return have.Volume, err

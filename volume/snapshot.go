@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/provision"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
@@ -39,7 +40,7 @@ func (e snapshotCalls) CreateSnapshot(ctx context.Context, name, volume string) 
 		return e.snapshots.MakeSnapshot(ctx, id)
 	})
 	if err != nil {
-		return drivebay.VolumeSnapshot{}, fmt.Errorf("snapshot %q of volume %s: %w", name, volume, err)
+		return drivebay.VolumeSnapshot{}, fmt.Errorf("snapshot %q of volume %s: %w", name, volume, provision.HalfMade(e.ledger, id, err))
 	}
 	have, ok := e.ledger.Snapshot(id)
 	if !ok {

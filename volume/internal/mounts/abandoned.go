@@ -2,7 +2,6 @@ package mounts
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
@@ -16,7 +15,7 @@ func (s *VolumeMounts) Abandoned() (out []drivebay.PathFacts) {
 			continue
 		}
 		at, ok := s.pathOfTarget(m.Target)
-		if !ok || s.publishedBySomeVolume(at) {
+		if !ok || s.Ledger.Publishes(at.String()) {
 			continue
 		}
 		device, possible := s.deviceIn(m)
@@ -49,10 +48,4 @@ func (s *VolumeMounts) heldByDead(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; the device that it had before is still mounted at %s: end the pod that has it, or unmount it there with `umount`", err, dead[2:])
-}
-
-func (e *Mounter) publishedBySomeVolume(at MountPath) bool {
-	return slices.ContainsFunc(e.Ledger.All(), func(r *drivebay.VolumeRecord) bool {
-		return slices.ContainsFunc(r.Volume.Publications, func(p drivebay.Publication) bool { return p.Path == at.String() })
-	})
 }

@@ -1,0 +1,66 @@
+package volume_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/hostsim"
+	"github.com/drivebay/drivebay/volume"
+)
+
+// failingProgram is a machine on which a program fails, after it has done its work or before.
+type failingProgram struct {
+	*hostsim.Machine
+	name atomic.Value
+	done bool
+}
+
+func (m *failingProgram) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	fails, _ := m.name.Load().(string)
+	if fails == "" || !strings.HasPrefix(strings.Join(argv, " "), fails) {
+		return m.Machine.Run(ctx, argv...)
+	}
+	if m.done {
+		_, _ = m.Machine.Run(ctx, argv...)
+	}
+	return nil, fmt.Errorf("%s: exit status 1", argv[0])
+}
+
+// TestHalfMadeIsAskedForAgain: a sidecar that takes an error of CreateVolume or CreateSnapshot for the last one does not delete what it
+// has asked for, and a part of it may be on the drive. So every error is one after which it calls again, until nothing is left.
+func TestHalfMadeIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for name, program := range map[string]string{"ext4 on a partition": "mkfs.ext4", "xfs on linear": "mkfs.xfs"} {
+		onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+			m := &failingProgram{Machine: s.sim}
+			s.machine, s.lvm = m, m
+			s.start()
+			r := requests()[name]
+			r.Name = "v"
+			m.name.Store(program)
+			if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, drivebay.ErrUnavailable) {
+				t.Errorf("%s: %v", name, err)
+			}
+			m.name.Store("")
+			s.must(s.e.DeleteVolume(s.Context(), drivebay.VolumeID("v")))
+			s.blank()
+		})
+	}
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		m := &failingProgram{Machine: s.sim, done: true}
+		s.machine, s.lvm = m, m
+		s.start()
+		v := s.make("v", requests()["ext4 on thin"])
+		m.name.Store("lvm lvcreate")
+		if _, err := s.e.CreateSnapshot(s.Context(), "s", v.ID); err != nil && !errors.Is(err, drivebay.ErrUnavailable) {
+			t.Errorf("snapshot: %v", err)
+		}
+		m.name.Store("")
+		s.must(s.e.DeleteSnapshot(s.Context(), drivebay.SnapshotID("s")), s.e.DeleteVolume(s.Context(), v.ID))
+	})
+}
