@@ -44,6 +44,34 @@ func TestBadDrivesAreReleased(t *testing.T) {
 	})
 }
 
+// TestReleaseNeedsTheCause: a drive that was silent for one round, and answers again, is not released while the finding
+// of that round lasts.
+func TestReleaseNeedsTheCause(t *testing.T) {
+	opt := drivemgr.Options{ReleaseAt: drivebay.HealthBad, Poll: time.Minute}
+	onRack(t, 12, store.Memory(), opt, func(r *rig) {
+		d := r.pick(drivebay.ProtocolNVMe, 1)
+		r.must(r.mgr.Claim(r.Context(), d.ID, true))
+		r.inject(d.Serial, "hang")
+		for range 3000 {
+			if time.Sleep(100 * time.Millisecond); r.drive(d.ID).Health == drivebay.HealthBad {
+				break
+			}
+		}
+		r.inject(d.Serial, "heal")
+		time.Sleep(5 * time.Minute)
+		if is := r.drive(d.ID); is.Health != drivebay.HealthBad || is.Usage != drivebay.UsageInUse {
+			r.Errorf("after one round the drive is %v, %v: %+v", is.Health, is.Usage, is.Leaving)
+		}
+		r.inject(d.Serial, "hang")
+		time.Sleep(5 * time.Minute)
+		if is := r.drive(d.ID); is.Usage != drivebay.UsageReleasing {
+			r.Errorf("while it hangs the drive is %v, %v", is.Health, is.Usage)
+		}
+		r.inject(d.Serial, "heal")
+		time.Sleep(time.Minute)
+	})
+}
+
 // Drives of one enclosure that turn together are left alone: it is hardly the drives.
 func TestDrivesThatTurnTogetherStay(t *testing.T) {
 	st := store.Memory()

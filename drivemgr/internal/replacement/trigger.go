@@ -54,8 +54,10 @@ func (m *Replacer) releaseCandidate(t *state.Tracked) (policy.BadDrive, bool) {
 	if !t.Present || i < 0 {
 		return policy.BadDrive{}, false
 	}
-	t.RoundsAtRelease++
 	poor := d.Findings[i:] // worst first; UNKNOWN findings sort among them
+	if slices.ContainsFunc(poor, func(f drivebay.Finding) bool { return f.Severity >= m.State.Opt.ReleaseAt && f.Gone.IsZero() }) { // one whose cause is gone says nothing new
+		t.RoundsAtRelease++
+	}
 	out := policy.BadDrive{
 		Drive: d.ID, Why: d.Findings[i].Severity.String() + ": " + d.Findings[i].Text, Since: d.Findings[i].Since, Rounds: t.RoundsAtRelease, Behind: policy.SharedParts(d),
 		May: t.Rec.Claim != nil && t.Rec.Usage == drivebay.UsageInUse && !d.System, Kept: true,
