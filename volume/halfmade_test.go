@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
@@ -29,6 +30,33 @@ func (m *failingProgram) Run(ctx context.Context, argv ...string) ([]byte, error
 		_, _ = m.Machine.Run(ctx, argv...)
 	}
 	return nil, fmt.Errorf("%s: exit status 1", argv[0])
+}
+
+// Grow fails instead, if the program is "grow".
+func (m *failingProgram) Grow(ctx context.Context, at host.Place, fs string) error {
+	if fails, _ := m.name.Load().(string); fails == "grow" {
+		return errors.New("resize: invalid argument")
+	}
+	return m.Machine.Grow(ctx, at, fs)
+}
+
+// TestHalfStagedIsAskedForAgain: a kubelet that takes an error of NodeStageVolume for the last one does not unstage the volume, and it could
+// never be deleted.
+func TestHalfStagedIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+		m := &failingProgram{Machine: s.sim}
+		s.machine = m
+		s.start()
+		v := s.make("v", requests()["ext4 on a partition"])
+		_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 2 * v.Size})
+		s.must(err)
+		m.name.Store("grow")
+		if err := s.stage(v); len(s.mounts(staging(v))) != 1 || !errors.Is(err, drivebay.ErrUnavailable) {
+			t.Errorf("%d mounts, %v", len(s.mounts(staging(v))), err)
+		}
+		s.must(s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+	})
 }
 
 // TestHalfMadeIsAskedForAgain: a sidecar that takes an error of CreateVolume or CreateSnapshot for the last one does not delete what it

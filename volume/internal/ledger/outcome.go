@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/drivebay/drivebay"
 )
@@ -45,6 +46,18 @@ func Answer[T any](ctx context.Context, e *Ledger, op, id string, do func(contex
 // CallersFault lists errors that say nothing about the volume, for example of a path that is missing
 // or hidden by a later mount.
 var CallersFault = []error{fs.ErrNotExist, drivebay.ErrInvalid, drivebay.ErrBusy, drivebay.ErrExists, drivebay.ErrPending, drivebay.ErrNoSupport, drivebay.ErrRange, drivebay.ErrSecret}
+
+// askedAgain are the errors after which a sidecar or a kubelet does not know what has been done: it calls again, or undoes it. Every other
+// one is the last to it (isFinalError in external-provisioner, external-snapshotter and pkg/volume/csi of the kubelet).
+var askedAgain = []error{drivebay.ErrUnavailable, drivebay.ErrPending, drivebay.ErrTimeout, drivebay.ErrNoSpace, context.DeadlineExceeded, context.Canceled}
+
+// Begun makes the error of a call that has done a part of its work one after which its caller calls again, or undoes it.
+func Begun(err error) error {
+	if err == nil || slices.ContainsFunc(askedAgain, func(is error) bool { return errors.Is(err, is) }) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", drivebay.ErrUnavailable, err)
+}
 
 // Failed records that the work on a volume failed. Work that was interrupted by the end of the engine
 // has not failed: it is continued later.

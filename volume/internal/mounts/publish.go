@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -64,9 +65,9 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 	}
 	s.with(want)
 	if err := s.Keep(); err != nil {
-		return err
+		return ledger.Begun(err)
 	}
-	return s.succeeded()
+	return ledger.Begun(s.succeeded())
 }
 
 // mayJoin applies the table of the specification for a second path of one volume (NodePublishVolume):

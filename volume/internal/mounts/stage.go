@@ -11,6 +11,7 @@ import (
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/instances"
+	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -88,15 +89,15 @@ func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRe
 	}
 	s.with(want)
 	if err := s.Keep(); err != nil {
-		return err
+		return ledger.Begun(err)
 	}
 	if news {
 		s.noteStaging(drivebay.EventVolumeStaged, "staged at", at)
 	}
 	if err := s.Grown(ctx, at); err != nil {
-		return s.Failed(err)
+		return ledger.Begun(s.Failed(err))
 	}
-	return s.succeeded()
+	return ledger.Begun(s.succeeded())
 }
 
 // same reports whether a call asks for what is at a path, if anything is. Of a mount that was found in the

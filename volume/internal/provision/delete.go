@@ -75,21 +75,18 @@ func (e *Provisioner) Reached(v *drivebay.Volume, err error) error {
 // callersFault are those of ledger.CallersFault that no drive causes.
 var callersFault = slices.DeleteFunc(slices.Clone(ledger.CallersFault), func(err error) bool { return err == fs.ErrNotExist })
 
-// leftAsIs are the errors of a creation that the request causes, and those after which a sidecar calls again, with the volume to be deleted
-// as well (external-provisioner and external-snapshotter, isFinalError).
-var leftAsIs = []error{drivebay.ErrInvalid, drivebay.ErrExists, drivebay.ErrRange, drivebay.ErrSecret,
-	drivebay.ErrUnavailable, drivebay.ErrPending, drivebay.ErrTimeout, drivebay.ErrNoSpace, context.DeadlineExceeded, context.Canceled, ledger.ErrPanic}
+// ofRequest are the errors of a creation that the request causes, or that only the log explains.
+var ofRequest = []error{drivebay.ErrInvalid, drivebay.ErrExists, drivebay.ErrRange, drivebay.ErrSecret, ledger.ErrPanic}
 
-// HalfMade makes the error of a creation one that is retried, if a part of the volume or snapshot is on its drive: after an error that it
-// takes for the last, a sidecar neither calls again nor deletes.
+// HalfMade makes the error of a creation one that is retried, if a part of the volume or snapshot is on its drive.
 func HalfMade(l *ledger.Ledger, id string, err error) error {
 	r, recErr := l.Record(id)
 	s, isSnapshot := l.Snapshot(id)
 	half := recErr == nil && isHalfMade(&r.Volume) || isSnapshot && s.Work != nil && s.Work.Op == drivebay.WorkCreate
-	if !half || slices.ContainsFunc(leftAsIs, func(target error) bool { return errors.Is(err, target) }) {
+	if !half || slices.ContainsFunc(ofRequest, func(target error) bool { return errors.Is(err, target) }) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", drivebay.ErrUnavailable, err)
+	return ledger.Begun(err)
 }
 
 func isHalfMade(v *drivebay.Volume) bool {
