@@ -129,7 +129,11 @@ func (s *MountState) Bind(ctx context.Context, from, at MountPath, readOnly bool
 		return err
 	}
 	if err := s.proveLive(ctx, at); err != nil { // it was unmounted at this moment
-		return errors.Join(err, steps.Touch(ctx, s.Steps, &s.V, steps.UnmountTime, func(ctx context.Context) error { return s.MountTable.Unmount(ctx, at.Place) }))
+		left := steps.Touch(ctx, s.Steps, &s.V, steps.UnmountTime, func(ctx context.Context) error { return s.MountTable.Unmount(ctx, at.Place) })
+		if left != nil {
+			return ledger.Begun(errors.Join(err, left))
+		}
+		return err
 	}
 	return nil
 }
