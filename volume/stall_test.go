@@ -190,6 +190,7 @@ func stallOnce(t *testing.T, random *rand.Rand) {
 				c.over(s)
 			}
 			if then == "restart" {
+				time.Sleep(stall) // a process does not end, nor gives up its lock on the machine, before the kernel has returned
 				s.start()
 			}
 			s.eventually(c.name+" again", c.do)
