@@ -54,8 +54,9 @@ func (m *Replacer) releaseCandidate(t *state.Tracked) (policy.BadDrive, bool) {
 	if !t.Present || i < 0 {
 		return policy.BadDrive{}, false
 	}
-	poor := d.Findings[i:]                                                                                                          // worst first; UNKNOWN findings sort among them
-	if slices.ContainsFunc(poor, func(f drivebay.Finding) bool { return f.Severity >= m.State.Opt.ReleaseAt && f.Gone.IsZero() }) { // one whose cause is gone says nothing new
+	poor := d.Findings[i:] // worst first; UNKNOWN findings sort among them
+	// A finding whose cause is gone says nothing new.
+	if slices.ContainsFunc(poor, func(f drivebay.Finding) bool { return f.Severity >= m.State.Opt.ReleaseAt && f.Gone.IsZero() }) {
 		t.RoundsAtRelease++
 	}
 	out := policy.BadDrive{
