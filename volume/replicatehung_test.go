@@ -33,38 +33,6 @@ func (k hungDRBD) List(ctx context.Context) ([]drbd.Status, error) {
 	return k.Kernel.List(ctx)
 }
 
-// TestReplicationUnanswered: a replication is not healthy while the kernel does not say so.
-func TestReplicationUnanswered(t *testing.T) {
-	t.Parallel()
-	onTwoSites(t, volume.Options{}, func(a, b *stand, network func(bool)) {
-		var hung atomic.Bool
-		until := make(chan struct{})
-		open := a.opt.DRBD
-		a.opt.DRBD = func() (drbd.Kernel, error) {
-			k, err := open()
-			if err != nil {
-				return nil, err
-			}
-			return hungDRBD{k, &hung, until}, nil
-		}
-		a.start()
-		v := replicated(a, b, requests()["ext4 on a partition"])
-		bothReady("before", v, a, b)
-		hung.Store(true)
-		time.Sleep(10 * time.Second)
-		network(false)
-		time.Sleep(5 * time.Minute)
-		if c := a.conditions(v.ID); !c.Abnormal() {
-			t.Errorf("without an answer of DRBD, and without its peer: %s", c.Message())
-		}
-		hung.Store(false)
-		close(until)
-		network(true)
-		time.Sleep(5 * time.Minute)
-		bothReady("it answers again", v, a, b)
-	})
-}
-
 // clocked is a machine whose clock can be set.
 type clocked struct {
 	host.Worker
@@ -74,40 +42,46 @@ type clocked struct {
 func (c clocked) Now() time.Time                         { return c.clock.Now() }
 func (c clocked) After(d time.Duration) <-chan time.Time { return c.clock.After(d) }
 
-// TestReplicationUnansweredBack: a replication is not healthy while the kernel does not say so, also where the clock was set back
+// hangs prepares a site whose DRBD does not answer from hang to answer.
+func (s *stand) hangs() (hang, answer func()) {
+	var hung atomic.Bool
+	until, open := make(chan struct{}), s.opt.DRBD
+	s.opt.DRBD = func() (drbd.Kernel, error) {
+		k, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return hungDRBD{k, &hung, until}, nil
+	}
+	return func() { hung.Store(true) }, func() { hung.Store(false); close(until) }
+}
+
+// TestReplicationUnanswered: a replication is not healthy while the kernel does not say so, also where the clock was set back
 // since the kernel was asked.
-func TestReplicationUnansweredBack(t *testing.T) {
+func TestReplicationUnanswered(t *testing.T) {
 	t.Parallel()
-	onTwoSites(t, volume.Options{}, func(a, b *stand, network func(bool)) {
-		var hung atomic.Bool
-		until := make(chan struct{})
-		open := a.opt.DRBD
-		a.opt.DRBD = func() (drbd.Kernel, error) {
-			k, err := open()
-			if err != nil {
-				return nil, err
+	for name, set := range map[string]time.Duration{"a clock that goes on": 0, "a clock that was set back": -365 * 24 * time.Hour} {
+		onTwoSites(t, volume.Options{}, func(a, b *stand, network func(bool)) {
+			hang, answer := a.hangs()
+			clock := &hosttest.Clock{}
+			a.machine = clocked{a.sim, clock}
+			a.start()
+			v := replicated(a, b, requests()["ext4 on a partition"])
+			bothReady("before", v, a, b)
+			hang()
+			time.Sleep(30 * time.Second)
+			clock.Set(set)
+			network(false)
+			time.Sleep(5 * time.Minute)
+			if c := a.conditions(v.ID); !c.Abnormal() {
+				t.Errorf("%s, without an answer of DRBD, and without its peer: %s", name, c.Message())
 			}
-			return hungDRBD{k, &hung, until}, nil
-		}
-		clock := &hosttest.Clock{}
-		a.machine = clocked{a.sim, clock}
-		a.start()
-		v := replicated(a, b, requests()["ext4 on a partition"])
-		bothReady("before", v, a, b)
-		hung.Store(true)
-		time.Sleep(30 * time.Second)
-		clock.Set(-365 * 24 * time.Hour)
-		network(false)
-		time.Sleep(5 * time.Minute)
-		if c := a.conditions(v.ID); !c.Abnormal() {
-			t.Errorf("without an answer of DRBD, and without its peer: %s", c.Message())
-		}
-		hung.Store(false)
-		close(until)
-		network(true)
-		time.Sleep(5 * time.Minute)
-		bothReady("it answers again", v, a, b)
-	})
+			answer()
+			network(true)
+			time.Sleep(5 * time.Minute)
+			bothReady("it answers again", v, a, b)
+		})
+	}
 }
 
 // TestReplicationUnansweredAtStart: a daemon that starts while the kernel's DRBD does not answer says of no replication that nothing is wrong
@@ -119,17 +93,8 @@ func TestReplicationUnansweredAtStart(t *testing.T) {
 		bothReady("before", v, a, b)
 		a.stop()
 		a.stop = nil
-		var hung atomic.Bool
-		until := make(chan struct{})
-		open := a.opt.DRBD
-		a.opt.DRBD = func() (drbd.Kernel, error) {
-			k, err := open()
-			if err != nil {
-				return nil, err
-			}
-			return hungDRBD{k, &hung, until}, nil
-		}
-		hung.Store(true)
+		hang, answer := a.hangs()
+		hang()
 		network(false)
 		a.start()
 		for range 12 {
@@ -139,8 +104,7 @@ func TestReplicationUnansweredAtStart(t *testing.T) {
 				break
 			}
 		}
-		hung.Store(false)
-		close(until)
+		answer()
 		network(true)
 		time.Sleep(5 * time.Minute)
 		bothReady("it answers", v, a, b)

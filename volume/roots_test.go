@@ -10,7 +10,7 @@ import (
 )
 
 // TestOtherRoots: the configuration names another root while volumes are mounted below the one before. They are
-// watched and unpublished as before, and nothing else can be published there.
+// watched and unpublished as before, and nothing else is staged below that root.
 func TestOtherRoots(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"ext4", "block"} {
