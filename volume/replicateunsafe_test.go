@@ -37,6 +37,40 @@ func TestReplicationRoomInUse(t *testing.T) {
 	}
 }
 
+// TestEnableGivenUp: a replication is disabled that was cut short anywhere while it was enabled. Nothing of it is left: the volume is used
+// and restored as a plain one, and can be replicated again.
+func TestEnableGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, r := range some(replicable()) {
+		t.Run(name, func(t *testing.T) {
+			for n, done := 1, false; !done; n++ {
+				k := &killer{}
+				onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir(), After: k.step, Tick: time.Second}, func(s *stand) {
+					v := s.make("v", r)
+					s.makeFile(v, "before")
+					enable := func() error { return s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, true)) }
+					disable := func() error { return s.e.DisableReplication(s.Context(), replicationOf(v)) }
+					k.arm(n)
+					done = enable() == nil
+					k.arm(0)
+					s.start()
+					s.must(s.retried(disable))
+					s.start()
+					time.Sleep(10 * time.Minute)
+					if is := s.of(v); is.Replication != nil || is.Condition.Abnormal() {
+						t.Errorf("given up after %q: %+v, %v", k.steps(), is.Replication, is.Condition)
+					}
+					s.makeFile(v, "after")
+					s.must(enable())
+					s.hasFiles(v, "", "before", "after")
+					s.must(disable(), s.e.DeleteVolume(s.Context(), v.ID))
+					s.blank()
+				})
+			}
+		})
+	}
+}
+
 // TestReplicationEndedDeleted: every kind of volume can be deleted whose copy was not complete.
 func TestReplicationEndedDeleted(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
@@ -23,7 +24,8 @@ import (
 type stalling struct {
 	*hostsim.Machine
 	mu    sync.Mutex
-	left  int // operations until the one that stalls
+	left  int            // operations until the one that stalls
+	met   map[string]int // how often each was met since; a wipe is many of one kind, and the first ones count
 	first bool
 	hit   string
 }
@@ -34,15 +36,18 @@ const stall = 12 * time.Minute // longer than any call waits
 func (m *stalling) arm(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.left = n
+	m.left, m.met = n, map[string]int{}
 }
 
 func (m *stalling) op(name string) (after func()) {
 	m.mu.Lock()
-	m.left--
-	hit := m.left == 0
-	if hit {
-		m.hit = name
+	hit := false
+	if m.left > 0 && m.met[name] < 4 {
+		m.met[name]++
+		m.left--
+		if hit = m.left == 0; hit {
+			m.hit = name
+		}
 	}
 	m.mu.Unlock()
 	switch {
@@ -141,10 +146,60 @@ func (d *stallingDisk) Close() error {
 	return d.Disk.Close()
 }
 
+// stallingDRBD is the DRBD of the machine.
+type stallingDRBD struct {
+	drbd.Kernel
+	m *stalling
+}
+
+func (d stallingDRBD) NewResource(ctx context.Context, resource string) error {
+	defer d.m.op("drbd new resource")()
+	return d.Kernel.NewResource(context.WithoutCancel(ctx), resource)
+}
+
+func (d stallingDRBD) NewMinor(ctx context.Context, resource string, volume, minor uint32) error {
+	defer d.m.op("drbd new minor")()
+	return d.Kernel.NewMinor(context.WithoutCancel(ctx), resource, volume, minor)
+}
+
+func (d stallingDRBD) Attach(ctx context.Context, minor uint32, b drbd.Backing) error {
+	defer d.m.op("drbd attach")()
+	return d.Kernel.Attach(context.WithoutCancel(ctx), minor, b)
+}
+
+func (d stallingDRBD) Detach(ctx context.Context, minor uint32, force bool) error {
+	defer d.m.op("drbd detach")()
+	return d.Kernel.Detach(context.WithoutCancel(ctx), minor, force)
+}
+
+func (d stallingDRBD) Connect(ctx context.Context, resource string, p drbd.Peer) error {
+	defer d.m.op("drbd connect")()
+	return d.Kernel.Connect(context.WithoutCancel(ctx), resource, p)
+}
+
+func (d stallingDRBD) Primary(ctx context.Context, minor uint32, force bool) error {
+	defer d.m.op("drbd primary")()
+	return d.Kernel.Primary(context.WithoutCancel(ctx), minor, force)
+}
+
+func (d stallingDRBD) Secondary(ctx context.Context, minor uint32) error {
+	defer d.m.op("drbd secondary")()
+	return d.Kernel.Secondary(context.WithoutCancel(ctx), minor)
+}
+
+func (d stallingDRBD) Down(ctx context.Context, resource string) error {
+	defer d.m.op("drbd down")()
+	return d.Kernel.Down(context.WithoutCancel(ctx), resource)
+}
+
 // TestStalls: one operation of one call in the life of a volume returns after its caller has gone. The call succeeds when it is repeated, also
 // after a call that undoes it or a restart; nothing is mounted or unlocked that should not be, and nothing is left at the end. The cases follow from
 // the seed: DRIVEBAY_STALL_CASES=5000 DRIVEBAY_STALL_FROM=1000.
 func TestStalls(t *testing.T) {
+	stallCases(t, stallOnce)
+}
+
+func stallCases(t *testing.T, once func(*testing.T, *rand.Rand)) {
 	number := func(name string, otherwise uint64) uint64 {
 		if n, err := strconv.ParseUint(os.Getenv(name), 10, 32); err == nil {
 			return n
@@ -155,7 +210,7 @@ func TestStalls(t *testing.T) {
 	for seed := from; seed < from+cases; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			stallOnce(t, rand.New(rand.NewPCG(seed, 0)))
+			once(t, rand.New(rand.NewPCG(seed, 0)))
 		})
 	}
 }
@@ -163,18 +218,26 @@ func TestStalls(t *testing.T) {
 func stallOnce(t *testing.T, random *rand.Rand) {
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	kind, encrypted := pick("ext4 on a partition", "a partition", "xfs on linear", "ext4 on thin", "a mirror"), random.IntN(3) == 0
+	replicates := random.IntN(4) == 0
 	of := requests()
 	if encrypted = encrypted && encryptedRequests()[kind].Class.Encryption != ""; encrypted {
 		of = encryptedRequests()
 	}
 	r, n, first, then := of[kind], 1+random.IntN(14), random.IntN(2) == 0, pick("again", "undone", "restart")
 	r.Name, r.Size.Required = "v", 1<<30
-	onMachine(t, smallDrives(), volume.Options{}, func(s *stand) {
+	onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir(), Tick: time.Second}, func(s *stand) {
 		defer time.Sleep(time.Hour)
 		m := &stalling{Machine: s.sim, first: first}
 		s.machine, s.lvm = m, m
+		s.opt.DRBD = func() (drbd.Kernel, error) {
+			k, err := s.sim.DRBD()
+			return stallingDRBD{k, m}, err
+		}
 		s.start()
 		calls := s.life(r)
+		if replicates {
+			calls = s.lifeReplicated(r)
+		}
 		chosen := random.IntN(len(calls))
 		for i, c := range calls {
 			if i != chosen {
@@ -226,6 +289,15 @@ func (s *stand) life(r drivebay.VolumeRequest) []lifeCall {
 	unpublish := func() error { return s.unpublish(v(), "pod") }
 	snapshot := func() error { _, err := s.e.CreateSnapshot(s.Context(), "s", v().ID); return err }
 	unsnapshot := func() error { return s.e.DeleteSnapshot(s.Context(), drivebay.SnapshotID("s")) }
+	clone := func(from drivebay.Source) func() error {
+		return func() error {
+			c := r
+			c.Name, c.Source, c.Size.Required = "c", from, s.of(v()).Size
+			_, err := s.e.CreateVolume(s.Context(), c)
+			return err
+		}
+	}
+	unclone := func() error { return s.e.DeleteVolume(s.Context(), drivebay.VolumeID("c")) }
 	none := func(*stand) {}
 	unmounted := func(path string) func(*stand) {
 		return func(s *stand) {
@@ -256,9 +328,37 @@ func (s *stand) life(r drivebay.VolumeRequest) []lifeCall {
 		}, nil, none})
 	}
 	if r.Class.Backing == drivebay.BackingThin {
-		out = append(out, lifeCall{"snapshot", snapshot, unsnapshot, none}, lifeCall{"delete snapshot", unsnapshot, snapshot, none})
+		of := clone(drivebay.Source{Snapshot: drivebay.SnapshotID("s")})
+		out = append(out, lifeCall{"snapshot", snapshot, unsnapshot, none}, lifeCall{"volume of the snapshot", of, unclone, none}, lifeCall{"delete it", unclone, nil, none},
+			lifeCall{"delete snapshot", unsnapshot, snapshot, none}, lifeCall{"clone", clone(drivebay.Source{Volume: v().ID}), unclone, none}, lifeCall{"delete clone", unclone, nil, none})
 	}
 	return append(out, lifeCall{"unpublish", unpublish, publish, none}, lifeCall{"unstage", unstage, stage, none}, lifeCall{"delete", remove, nil, none})
+}
+
+// lifeReplicated returns the calls that make, replicate, use and delete a volume, whose peer is not there.
+func (s *stand) lifeReplicated(r drivebay.VolumeRequest) (out []lifeCall) {
+	v := drivebay.Volume{ID: drivebay.VolumeID(r.Name)}
+	c := replicationOf(v)
+	enable := func() error { return s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, true)) }
+	disable := func() error { return s.e.DisableReplication(s.Context(), c) }
+	demote := func() error { return s.e.DemoteVolume(s.Context(), c) }
+	promote := func() error { return s.e.PromoteVolume(s.Context(), byForce(c)) }
+	none := func(*stand) {}
+	for _, call := range s.life(r) {
+		switch call.name {
+		case "stage":
+			out = append(out, lifeCall{"enable", enable, disable, none})
+		case "expand", "expand on the node": // takes the peer
+			continue
+		case "delete":
+			out = append(out, lifeCall{"demote", demote, promote, none}, lifeCall{"promote", promote, demote, none}, lifeCall{"disable", disable, nil, none})
+		}
+		if strings.Contains(call.name, "snapshot") || strings.Contains(call.name, "clone") || strings.Contains(call.name, " it") {
+			continue
+		}
+		out = append(out, call)
+	}
+	return out
 }
 
 // eventually repeats a call as a sidecar does.

@@ -132,6 +132,24 @@ type Metadata struct {
 // ErrNoMetadata: the device holds no metadata of DRBD 8.4.
 var ErrNoMetadata = errors.New("no DRBD metadata")
 
+// Medium is what metadata can be on.
+type Medium interface {
+	Size() uint64
+	ReadMedium(p []byte, off int64) (int, error)
+}
+
+// ReadMetadata reads the metadata at the end of a disk, or at an end that it had. The kernel writes them past the page cache.
+func ReadMetadata(disk Medium, end uint64) (Metadata, error) {
+	if end < SuperblockBytes || end > disk.Size() {
+		return Metadata{}, ErrNoMetadata
+	}
+	b := make([]byte, SuperblockBytes)
+	if _, err := disk.ReadMedium(b, int64(end-SuperblockBytes)); err != nil {
+		return Metadata{}, err
+	}
+	return DecodeMetadata(b)
+}
+
 // DecodeMetadata reads the superblock: struct meta_data_on_disk of drivers/block/drbd/drbd_main.c, big-endian.
 func DecodeMetadata(b []byte) (Metadata, error) {
 	if len(b) < SuperblockBytes {

@@ -1,5 +1,5 @@
 // Package replication decides what a replicated volume's state means, and which call of the CSI-Addons replication
-// contract is allowed in it. It is pure: package drbd reports the state and carries a decision out.
+// contract is allowed in it. It is pure: package drbd reports the state and carries a decision out; Memory is what was reported before.
 //
 // The direction of a resynchronization comes from DRBD's generation identifiers and from the operator. No decision of this
 // package discards local data, except in a split brain that DRBD has reported, on the side that the operator names; DRBD

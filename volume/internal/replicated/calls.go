@@ -29,7 +29,7 @@ func (e *Devices) View(ctx context.Context, k drbd.Kernel, v *drivebay.Volume) (
 	if err != nil {
 		return nil, cmp.Or(without, fmt.Errorf("volume %s: %w", v.ID, inOurWords(err)))
 	}
-	return &replication.View{Status: st, Conflict: e.seen.conflict(st, v.Replication.Conflict)}, nil
+	return &replication.View{Status: st, Conflict: e.seen.Conflict(st, v.Replication.Conflict)}, nil
 }
 
 // Look is View for a caller that has not opened the kernel's DRBD.

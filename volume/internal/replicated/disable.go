@@ -21,8 +21,8 @@ func (e *Replicator) Disable(ctx context.Context, v drivebay.Volume) error {
 	if v.Replication.Ended {
 		return e.DropEnded(ctx, v)
 	}
-	if !v.Replicated() { // nothing was written
-		return e.plain(&v, nil)
+	if !v.Replicated() {
+		return e.giveUp(ctx, &v)
 	}
 	if err := e.Device.MayChange(v.ID); err != nil {
 		return err
@@ -50,6 +50,55 @@ func (e *Replicator) Disable(ctx context.Context, v drivebay.Volume) error {
 		return err
 	}
 	return e.strip(ctx, &v)
+}
+
+// giveUp makes a plain volume of one that was being replicated. Its metadata, if they were written, were never in use. Its mark, if it has
+// one, would be newer than its record.
+func (e *Replicator) giveUp(ctx context.Context, v *drivebay.Volume) error {
+	if err := e.endGrowth(ctx, v); err != nil {
+		return err
+	}
+	marked, err := e.Write.MarkReplicated("", v, true).Done(ctx)
+	if err != nil {
+		return err
+	}
+	if marked {
+		if err := e.Device.MayChange(v.ID); err != nil {
+			return err
+		}
+		d, err := e.belowOf(v).Ready(ctx)
+		if err != nil {
+			return err
+		}
+		half := *v.Replication
+		half.Disk, v.Replication = d.Size, &half
+		if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.wipe(v), e.Write.MarkReplicated("mark plain", v, false)}); err != nil {
+			return err
+		}
+	}
+	return e.plain(v, nil)
+}
+
+// endGrowth completes the growth that makes room for metadata: no other call does. One that cannot be completed stays a failure that an
+// operator can retry.
+func (e *Replicator) endGrowth(ctx context.Context, v *drivebay.Volume) error {
+	if v.State().Status != drivebay.CSIResizing && v.State().Before != drivebay.CSIResizing {
+		return nil
+	}
+	rec, err := e.Ledger.Change(v.ID, func(r *drivebay.VolumeRecord) (err error) {
+		if r.Volume.CSIStatus == drivebay.CSIFailed {
+			r.Volume, err = r.Volume.Moved(drivebay.CSIResize)
+		}
+		return err
+	})
+	if err == nil {
+		*v = rec.Volume
+		err = e.Expand.Enlarge(ctx, v.ID)
+	}
+	if errors.Is(err, drivebay.ErrTimeout) || errors.Is(err, drivebay.ErrUnavailable) || errors.Is(err, drivebay.ErrPending) {
+		return err
+	}
+	return nil
 }
 
 // strip wipes the metadata of a volume without a DRBD device, and records that it is a plain one.
@@ -91,7 +140,7 @@ func (e *Replicator) end(ctx context.Context, k drbd.Kernel, v *drivebay.Volume)
 	if err := e.Steps.Run(ctx, v.ID, []steps.Step{e.takeDown(k, v)}); err != nil {
 		return err
 	}
-	e.seen.forget(v)
+	e.seen.Forget(v)
 	return nil
 }
 
@@ -131,7 +180,7 @@ func (e *Devices) Drop(ctx context.Context, v drivebay.Volume) error {
 		return err
 	}
 	defer k.Close()
-	e.seen.forget(&v)
+	e.seen.Forget(&v)
 	if st, err := statusOf(ctx, k, &v); err == nil && st.State.Role == drbd.RolePrimary {
 		e.down.Store(v.ID, true)
 	}
@@ -156,7 +205,7 @@ func (e *Devices) takeDown(k drbd.Kernel, v *drivebay.Volume) steps.Step {
 func (e *Devices) wipe(v *drivebay.Volume) steps.Step {
 	at := func(ctx context.Context, f func(context.Context, host.Disk, uint64) error) error {
 		return e.LUKS.On(ctx, v, e.belowOf(v), true, func(ctx context.Context, disk host.Disk) error {
-			switch _, err := superblock(disk, v.Replication.Disk); {
+			switch _, err := drbd.ReadMetadata(disk, v.Replication.Disk); {
 			case err == nil:
 				return f(ctx, disk, v.Replication.Disk)
 			case !errors.Is(err, drbd.ErrNoMetadata):
@@ -191,7 +240,7 @@ func (e *Devices) plain(v *drivebay.Volume, why error) error {
 		return err
 	})
 	if err == nil {
-		e.seen.forget(v)
+		e.seen.Forget(v)
 		*v = rec.Volume
 	}
 	return err

@@ -121,7 +121,7 @@ func (e *Replicator) startAnew(ctx context.Context, v *drivebay.Volume, minor ui
 	err := e.LUKS.On(ctx, v, e.belowOf(v), true, func(_ context.Context, disk host.Disk) error {
 		piece = disk.Size()
 		data = piece - min(piece, room(piece))
-		if m, err := superblock(disk, piece); err == nil && m.Bytes > 0 && m.Bytes <= drbd.DeviceIn(piece) {
+		if m, err := drbd.ReadMetadata(disk, piece); err == nil && m.Bytes > 0 && m.Bytes <= drbd.DeviceIn(piece) {
 			data = m.Bytes
 		}
 		return nil
@@ -171,6 +171,9 @@ func (e *Replicator) free(ctx context.Context, v *drivebay.Volume) error {
 		state.Status = state.Before
 	}
 	ours := state.Status == drivebay.CSIResizing && v.Replication != nil // the growth that makes the room
+	if state.Status == drivebay.CSIResizing && v.CSIStatus == drivebay.CSIFailed && !ours {
+		return fmt.Errorf("%w: its growth has failed: `drivebay volume retry %s` completes it", drivebay.ErrRefused, v.ID)
+	}
 	if state.Status != drivebay.CSICreated && state.Status != drivebay.CSIResized && !ours {
 		return fmt.Errorf("%w: it is %v", drivebay.ErrRefused, state.Status)
 	}
@@ -206,7 +209,7 @@ func (e *Devices) refuseIncomplete(ctx context.Context, v *drivebay.Volume) erro
 		fs = ""
 	}
 	return e.LUKS.On(ctx, v, e.belowOf(v), false, func(_ context.Context, disk host.Disk) error {
-		m, err := superblock(disk, disk.Size())
+		m, err := drbd.ReadMetadata(disk, disk.Size())
 		if err != nil || !m.New() && m.Consistent && m.UpToDate || device.RefuseReplicated(disk, fs) == nil {
 			return nil
 		}
@@ -272,7 +275,7 @@ func (e *Replicator) want(ctx context.Context, v *drivebay.Volume, k drbd.Kernel
 	})
 	if err == nil {
 		*v = rec.Volume
-		e.seen.forget(v) // what was said of the device that had the minor before
+		e.seen.Forget(v) // what was said of the device that had the minor before
 	}
 	return err
 }

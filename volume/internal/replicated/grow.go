@@ -140,7 +140,7 @@ func (e *Devices) settle(ctx context.Context, v *drivebay.Volume, below device.S
 		return nil
 	}
 	err := e.LUKS.On(ctx, v, below, false, func(_ context.Context, disk host.Disk) error {
-		_, err := superblock(disk, size)
+		_, err := drbd.ReadMetadata(disk, size)
 		return err
 	})
 	if err != nil {

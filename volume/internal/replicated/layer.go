@@ -8,6 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/replication"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 )
@@ -47,10 +48,15 @@ func (l *layer) attached() (mounttable.Device, error) {
 	return l.e.deviceOn(d, l.v)
 }
 
+// remoteIn reports whether a volume works with the disk of its peer by what the kernel says.
+func remoteIn(st drbd.Status, v *drivebay.Volume) bool {
+	return st.Resource == resourceOf(v) && (replication.View{Status: st}).Remote()
+}
+
 // remote returns the DRBD device of a primary that works with the disk of its peer. Nothing in sysfs says whose device that is: it is
 // what the kernel said when it was asked last, because asking may wait for a disk of another volume.
 func (e *Devices) remote(v *drivebay.Volume) (mounttable.Device, bool) {
-	if v.Replication == nil || !v.Replication.Primary || !v.Replication.Behind || !e.seen.isRemote(v.ID) {
+	if v.Replication == nil || !v.Replication.Primary || !v.Replication.Behind || !e.seen.IsRemote(v.ID) {
 		return mounttable.Device{}, false
 	}
 	d, err := e.Device.Named(fmt.Sprintf("drbd%d", v.Replication.Minor))
@@ -102,7 +108,7 @@ func (l *layer) Stays() bool { _, err := l.attached(); return err == nil }
 func (e *Devices) attach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, below device.Stack) error {
 	r, name := v.Replication, resourceOf(v)
 	st, err := statusOf(ctx, k, v)
-	e.seen.works(v, st)
+	e.seen.Works(v.ID, remoteIn(st, v))
 	switch {
 	case err != nil && !errors.Is(err, drbd.ErrNotFound):
 		return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
@@ -164,10 +170,10 @@ func (e *Devices) attachDisk(ctx context.Context, k drbd.Kernel, v *drivebay.Vol
 		return err
 	}
 	err = e.LUKS.On(ctx, v, below, false, func(ctx context.Context, disk host.Disk) error {
-		m, err := superblock(disk, size)
+		m, err := drbd.ReadMetadata(disk, size)
 		var moved []byte
 		if errors.Is(err, drbd.ErrNoMetadata) && r.Disk < size && e.Partitions.Marked(v) { // else its replication was disabled since the record was written
-			if m, err = superblock(disk, r.Disk); err == nil { // the growth ended before the kernel moved them
+			if m, err = drbd.ReadMetadata(disk, r.Disk); err == nil { // the growth ended before the kernel moved them
 				moved = drbd.MovedFrom(r.Disk)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,121 +16,6 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/provision"
 	"github.com/drivebay/drivebay/volume/internal/watch"
 )
-
-// seen is what was seen of the kernel's DRBD. What has to outlive the daemon is in the records.
-type seen struct {
-	sync.Mutex
-	refused map[uint32]drivebay.ReplicationConflict // by minor: what the kernel's log said since the last connection; empty: that it began
-	past    map[string]replication.Info             // by volume
-	alone   map[string]time.Time                    // by volume: since when its connection has ended without a conflict, or when it was begun again
-	remote  map[string]bool                         // by volume: it works with the disk of its peer
-}
-
-// works remembers whether a volume works with the disk of its peer.
-func (s *seen) works(v *drivebay.Volume, st drbd.Status) {
-	s.Lock()
-	defer s.Unlock()
-	if s.remote == nil {
-		s.remote = map[string]bool{}
-	}
-	s.remote[v.ID] = st.Resource == resourceOf(v) && (replication.View{Status: st}).Remote()
-}
-
-// isRemote reports whether a volume worked with the disk of its peer when the kernel was asked last.
-func (s *seen) isRemote(id string) bool {
-	s.Lock()
-	defer s.Unlock()
-	return s.remote[id]
-}
-
-// hear remembers why the device of a minor refused its peer, or that the peer refused it, if nothing better is known.
-func (s *seen) hear(minor uint32, why drivebay.ReplicationConflict) {
-	s.Lock()
-	defer s.Unlock()
-	if s.refused == nil {
-		s.refused = map[uint32]drivebay.ReplicationConflict{}
-	}
-	if why == drivebay.RefusedByPeer && s.refused[minor] != "" {
-		return
-	}
-	s.refused[minor] = why
-}
-
-// conflict returns why a device refuses its peer, which the record or the kernel's log says. It ends with the next connection.
-func (s *seen) conflict(st drbd.Status, recorded drivebay.ReplicationConflict) drivebay.ReplicationConflict {
-	s.Lock()
-	defer s.Unlock()
-	heard, ok := s.refused[st.Minor]
-	switch {
-	case st.State.Connection >= drbd.Connected:
-		delete(s.refused, st.Minor)
-		return ""
-	case ok && (heard != drivebay.RefusedByPeer || recorded == ""):
-		return heard
-	}
-	return recorded
-}
-
-// look adds one more look at a volume to what is known of its past.
-func (s *seen) look(v *drivebay.Volume, view replication.View, now time.Time) drivebay.ReplicationPast {
-	s.Lock()
-	defer s.Unlock()
-	if s.past == nil {
-		s.past = map[string]replication.Info{}
-	}
-	was, known := s.past[v.ID]
-	if !known {
-		was.ReplicationPast = v.Replication.Past
-	}
-	is := was.Observe(view, now)
-	s.past[v.ID] = is
-	return is.ReplicationPast
-}
-
-// connectEvery is how long a connection that ended without a conflict stays so.
-const connectEvery = time.Minute
-
-// stand remembers since when the kernel has stopped trying to connect a volume. It does so when a machine calls that does not know the secret.
-func (s *seen) stand(id string, view replication.View, now time.Time) {
-	s.Lock()
-	defer s.Unlock()
-	switch _, known := s.alone[id]; {
-	case view.State.Connection != drbd.StandAlone || view.Conflict != "" && view.Conflict != drivebay.RefusedByPeer: // which may be over
-		delete(s.alone, id)
-	case !known:
-		if s.alone == nil {
-			s.alone = map[string]time.Time{}
-		}
-		s.alone[id] = now
-	}
-}
-
-// due reports whether a volume is to be connected again.
-func (s *seen) due(id string, now time.Time) bool {
-	s.Lock()
-	defer s.Unlock()
-	since, ok := s.alone[id]
-	return ok && now.Sub(since) >= connectEvery
-}
-
-// tried lets a volume wait from now on.
-func (s *seen) tried(id string, now time.Time) {
-	s.Lock()
-	defer s.Unlock()
-	if _, ok := s.alone[id]; ok {
-		s.alone[id] = now
-	}
-}
-
-// forget ends what is known of a volume and its device: the minor may become another volume's.
-func (s *seen) forget(v *drivebay.Volume) {
-	s.Lock()
-	defer s.Unlock()
-	delete(s.refused, v.Replication.Minor)
-	delete(s.past, v.ID)
-	delete(s.alone, v.ID)
-	delete(s.remote, v.ID)
-}
 
 // Observer observes the replications of all volumes, and records what has to be known of them later.
 type Observer struct {
@@ -151,7 +35,7 @@ const answerTime = 2 * time.Minute
 // anything looks. It reports whether a line says that.
 func (e *Observer) Heard(line string) bool {
 	if minor, ok := drbd.MetIn(line); ok {
-		e.seen.hear(minor, "")
+		e.seen.Hear(minor, "")
 		return true
 	}
 	r, ok := drbd.RefusedIn(line)
@@ -165,7 +49,7 @@ func (e *Observer) Heard(line string) bool {
 		}
 		r.Minor = rec.Volume.Replication.Minor
 	}
-	e.seen.hear(r.Minor, conflicts[r.Why])
+	e.seen.Hear(r.Minor, conflicts[r.Why])
 	return true
 }
 
@@ -258,11 +142,11 @@ func (e *Observer) ask(ctx context.Context, k drbd.Kernel, why error, v *driveba
 // see judges the state of a volume, and records what is to be known of it later: a conflict, and when both sides had the same
 // data. While they have, nothing is recorded.
 func (e *Observer) see(v *drivebay.Volume, st drbd.Status) drivebay.ReplicationInfo {
-	e.seen.works(v, st)
-	view := replication.View{Status: st, Conflict: e.seen.conflict(st, v.Replication.Conflict)}
+	e.seen.Works(v.ID, remoteIn(st, v))
+	view := replication.View{Status: st, Conflict: e.seen.Conflict(st, v.Replication.Conflict)}
 	verdict, why := replication.Judge(view)
-	now := e.seen.look(v, view, e.Machine.Now())
-	e.seen.stand(v.ID, view, e.Machine.Now())
+	now := e.seen.Look(v, view, e.Machine.Now())
+	e.seen.Stand(v.ID, view, e.Machine.Now())
 	recorded := v.Replication.Past
 	behind := v.Replication.Behind && verdict != replication.Ready || view.Remote()
 	parted := verdict != replication.Ready && now.LastSync != recorded.LastSync

@@ -11,7 +11,7 @@ import (
 
 // due reports whether the kernel stopped trying to connect a volume a while ago, though the two sides have no conflict.
 func (e *Devices) due(v *drivebay.Volume) bool {
-	return e.Opt.ReplicationSecret != nil && v.Replicates() && e.seen.due(v.ID, e.Machine.Now())
+	return e.Opt.ReplicationSecret != nil && v.Replicates() && e.seen.Due(v.ID, e.Machine.Now())
 }
 
 // connectAgain connects a volume that is due.
@@ -20,7 +20,7 @@ func (e *Devices) connectAgain(ctx context.Context, id string) error {
 	if err != nil || !e.due(&rec.Volume) {
 		return err
 	}
-	e.seen.tried(id, e.Machine.Now())
+	e.seen.Tried(id, e.Machine.Now())
 	if err := e.reconnect(ctx, rec.Volume); err != nil {
 		e.Log.Warn("a volume is not connected again: the next try is in a minute", "op", "replication", "volume", id, "err", err)
 	}
@@ -44,7 +44,7 @@ func (e *Devices) meet(ctx context.Context, k drbd.Kernel, v *drivebay.Volume, s
 	}
 	for end := e.Machine.Now().Add(meetTime); ; {
 		st, err = statusOf(ctx, k, v)
-		if err != nil || st.State.Connection >= drbd.Connected || st.State.Connection == drbd.StandAlone || e.seen.conflict(st, "") != "" || !e.Machine.Now().Before(end) {
+		if err != nil || st.State.Connection >= drbd.Connected || st.State.Connection == drbd.StandAlone || e.seen.Conflict(st, "") != "" || !e.Machine.Now().Before(end) {
 			return st, err
 		}
 		select {

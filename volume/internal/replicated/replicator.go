@@ -14,6 +14,7 @@ import (
 	"github.com/drivebay/drivebay/internal/content"
 	"github.com/drivebay/drivebay/internal/drbd"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/replication"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/env"
 	"github.com/drivebay/drivebay/volume/internal/expand"
@@ -41,7 +42,7 @@ type Devices struct {
 	Write      *write.Writer
 	Instances  *instances.Finder
 
-	seen seen
+	seen replication.Memory
 	down sync.Map // the volumes whose device was taken down here while it was primary
 }
 
@@ -156,22 +157,10 @@ func (e *Devices) drbdmeta(ctx context.Context, minor uint32, moved []byte, argv
 	return err
 }
 
-// superblock reads the metadata at the end of a disk, or at an end that it had. The kernel writes them past the page cache.
-func superblock(disk host.Disk, end uint64) (drbd.Metadata, error) {
-	if end < drbd.SuperblockBytes || end > disk.Size() {
-		return drbd.Metadata{}, drbd.ErrNoMetadata
-	}
-	b := make([]byte, drbd.SuperblockBytes)
-	if _, err := disk.ReadMedium(b, int64(end-drbd.SuperblockBytes)); err != nil {
-		return drbd.Metadata{}, err
-	}
-	return drbd.DecodeMetadata(b)
-}
-
 // metadataOf reads the metadata at the end of the piece of a volume.
 func metadataOf(ctx context.Context, e *Devices, v *drivebay.Volume) (m drbd.Metadata, err error) {
 	err = e.LUKS.On(ctx, v, e.belowOf(v), false, func(_ context.Context, disk host.Disk) (err error) {
-		m, err = superblock(disk, disk.Size())
+		m, err = drbd.ReadMetadata(disk, disk.Size())
 		return err
 	})
 	return m, err

@@ -1,4 +1,4 @@
-package replicated
+package replication
 
 import (
 	"testing"
@@ -12,11 +12,11 @@ import (
 func TestHeard(t *testing.T) {
 	alone := drbd.Status{Minor: 7, State: drbd.State{Connection: drbd.WFConnection}}
 	lines := func(recorded drivebay.ReplicationConflict, heard ...drivebay.ReplicationConflict) drivebay.ReplicationConflict {
-		var s seen
+		var s Memory
 		for _, why := range heard {
-			s.hear(7, why)
+			s.Hear(7, why)
 		}
-		return s.conflict(alone, recorded)
+		return s.Conflict(alone, recorded)
 	}
 	const none, split, refused = drivebay.ReplicationConflict(""), drivebay.SplitBrain, drivebay.RefusedByPeer
 	for _, c := range []struct {
@@ -40,9 +40,9 @@ func TestHeard(t *testing.T) {
 			t.Errorf("recorded %q, heard %q: %q, want %q", c.recorded, c.heard, got, c.want)
 		}
 	}
-	var s seen
-	s.hear(7, split)
-	if got := s.conflict(drbd.Status{Minor: 7, State: drbd.State{Connection: drbd.Connected}}, split); got != none {
+	var s Memory
+	s.Hear(7, split)
+	if got := s.Conflict(drbd.Status{Minor: 7, State: drbd.State{Connection: drbd.Connected}}, split); got != none {
 		t.Errorf("connected, with %q", got)
 	}
 }
