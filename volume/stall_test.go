@@ -192,6 +192,18 @@ func (d stallingDRBD) Down(ctx context.Context, resource string) error {
 	return d.Kernel.Down(context.WithoutCancel(ctx), resource)
 }
 
+// stalls starts the engine on a machine on which an operation can stall.
+func (s *stand) stalls(first bool) *stalling {
+	m := &stalling{Machine: s.sim, first: first}
+	s.machine, s.lvm = m, m
+	s.opt.DRBD = func() (drbd.Kernel, error) {
+		k, err := s.sim.DRBD()
+		return stallingDRBD{k, m}, err
+	}
+	s.start()
+	return m
+}
+
 // TestStalls: one operation of one call in the life of a volume returns after its caller has gone. The call succeeds when it is repeated, also
 // after a call that undoes it or a restart; nothing is mounted or unlocked that should not be, and nothing is left at the end. The cases follow from
 // the seed: DRIVEBAY_STALL_CASES=5000 DRIVEBAY_STALL_FROM=1000.
@@ -227,13 +239,7 @@ func stallOnce(t *testing.T, random *rand.Rand) {
 	r.Name, r.Size.Required = "v", 1<<30
 	onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir(), Tick: time.Second}, func(s *stand) {
 		defer time.Sleep(time.Hour)
-		m := &stalling{Machine: s.sim, first: first}
-		s.machine, s.lvm = m, m
-		s.opt.DRBD = func() (drbd.Kernel, error) {
-			k, err := s.sim.DRBD()
-			return stallingDRBD{k, m}, err
-		}
-		s.start()
+		m := s.stalls(first)
 		calls := s.life(r)
 		if replicates {
 			calls = s.lifeReplicated(r)

@@ -29,9 +29,7 @@ func stallWhileMoving(t *testing.T, random *rand.Rand) {
 	spec.Drives[0].Count = 4
 	onMachine(t, spec, volume.Options{}, func(s *stand) {
 		defer time.Sleep(time.Hour)
-		m := &stalling{Machine: s.sim, first: first}
-		s.machine, s.lvm = m, m
-		s.start()
+		m := s.stalls(first)
 		defer func() {
 			if s.Failed() {
 				s.Logf("%s, meanwhile %s; operation %d, done first: %v, is %q", kind, meanwhile, n, first, m.hit)
