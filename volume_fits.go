@@ -79,7 +79,7 @@ func (v *Volume) Fits(r VolumeRequest) error {
 		return differs("size", v.Size, r.Size)
 	case v.Mode != ModeUnknown && v.Mode != r.Mode():
 		return differs("mode", v.Mode, r.Mode())
-	case v.FSType != "" && v.FSType != r.Filesystem():
+	case v.FSType != "" && v.FSType != r.Filesystem() && (r.Source == Source{} || r.FSType != ""): // a copy has that of its source
 		return differs("filesystem", v.FSType, r.Filesystem())
 	case v.Location.Kind != r.Class.Backing.Location() && (v.Name != "" || v.Location.OnLVM() || r.Class.Backing != BackingPartition && r.Class.Backing != BackingDrive):
 		return differs("backing", v.Location.Kind, r.Class.Backing)

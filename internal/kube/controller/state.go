@@ -59,7 +59,7 @@ func (s volumeState) create(r drivebay.VolumeRequest, asked int64) (step, error)
 		return stepFail, s.errorf(drivebay.ErrUnavailable, "it is %s on node %s", o.Status.Phase, o.Spec.Node)
 	case !s.Made() && !allowed: // CreateVolume has never returned it: its node takes it back
 		return stepRequest, nil
-	case !s.Made() && !same(translate.SpecOf(r, ""), o.Spec):
+	case !s.Made() && !isOf(o.Spec, r):
 		return stepFail, s.errorf(drivebay.ErrExists, "another volume of this name is being made on node %s", o.Spec.Node)
 	case s.Made():
 		if err := translate.View(o).Fits(r); err != nil {
@@ -148,6 +148,14 @@ func (s volumeState) expand(r drivebay.SizeRange, asked int64) (step, error) {
 		return stepFail, s.err
 	}
 	return stepFail, s.errorf(drivebay.ErrUnavailable, "node %s has not made it larger: its daemon may be older", o.Spec.Node)
+}
+
+// isOf reports whether a spec is that of a request. A copy has the filesystem of its source, whatever the default of the class is.
+func isOf(spec v1alpha1.VolumeSpec, r drivebay.VolumeRequest) bool {
+	if r.Source != (drivebay.Source{}) && r.FSType == "" && spec.Class != nil {
+		r.Class.FSType = spec.Class.FSType
+	}
+	return same(translate.SpecOf(r, ""), spec)
 }
 
 // same reports whether two specs request the same volume, on whatever node.

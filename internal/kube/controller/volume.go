@@ -105,23 +105,30 @@ func (k *creation) next(o *v1alpha1.Volume, asked int64) (step, error) {
 // node returns the node to ask: that of the source, which alone can copy it, and else one with room.
 func (k *creation) node(ctx context.Context) (node string, err error) {
 	r := &k.request
+	var fs string // of the source
 	switch {
 	case r.Source.Snapshot != "":
 		o, err := sourceOf(ctx, &k.c.snapshots, r.Source.Snapshot)
 		if err != nil {
 			return "", fmt.Errorf("create volume %q: source: %w", r.Name, err)
 		}
-		node = o.Spec.Node
+		node, fs = o.Spec.Node, o.Status.FSType
 	case r.Source.Volume != "":
 		o, err := sourceOf(ctx, &k.c.volumes, r.Source.Volume)
 		if err != nil {
 			return "", fmt.Errorf("create volume %q: source: %w", r.Name, err)
 		}
-		node = o.Spec.Node
+		node, fs = o.Spec.Node, translate.View(o).FSType
 	default:
 		class := r.Class
 		class.FSType = r.Filesystem()
 		return choose(k.c.nodes.sites(r.Nodes, class), *r, k.refused)
+	}
+	if fs != "" && !r.Block { // the spec of the object has one filesystem: that of the copy
+		if r.FSType != "" && r.FSType != fs {
+			return "", fmt.Errorf("create volume %q: %w: the copy of a volume with %s has no %s", r.Name, drivebay.ErrInvalid, fs, r.FSType)
+		}
+		r.Class.FSType = fs
 	}
 	switch {
 	case r.Nodes != nil && !slices.Contains(r.Nodes, node):

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (e *Provisioner) Recreate(ctx context.Context, have drivebay.VolumeRecord, 
 	_, err = e.Ledger.Change(v.ID, func(rec *drivebay.VolumeRecord) (err error) {
 		rec.Volume.Name, rec.Volume.Parameters = r.Name, r.Class.Parameters()
 		if half && rec.Volume.CSIStatus == drivebay.CSIFailed {
-			rec.Volume.Mode, rec.Volume.FSType = r.Mode(), r.Filesystem()
+			rec.Volume.Mode, rec.Volume.FSType = r.Mode(), cmp.Or(rec.Volume.FSType, r.Filesystem())
 			if !r.Block && rec.Volume.FSUUID == "" {
 				rec.Volume.FSUUID = ledger.NewUUID()
 			}
