@@ -102,3 +102,25 @@ func TestClaimByConfiguration(t *testing.T) {
 		}
 	})
 }
+
+// TestUnclaimSelected: a drive that an operator claimed and that the configuration selects keeps its claim: the configuration would claim it again
+// after the operator was told that it has none.
+func TestUnclaimSelected(t *testing.T) {
+	onRack(t, 24, nil, drivemgr.Options{Claim: selectors(t, "type=nvme")}, func(r *rig) {
+		id := r.pick(drivebay.ProtocolNVMe, 0).ID
+		if err := r.mgr.Claim(r.Context(), id, true); err != nil {
+			r.Fatal(err)
+		}
+		err := r.mgr.Claim(r.Context(), id, false)
+		time.Sleep(20 * time.Minute)
+		if c := r.drive(id).Claim; !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(err.Error(), "configuration") || c == nil {
+			r.Errorf("taken back: %v; later its claim is %v", err, c)
+		}
+		if err := r.mgr.Configure(r.Context(), drivemgr.Options{}); err != nil {
+			r.Fatal(err)
+		}
+		if err := r.mgr.Claim(r.Context(), id, false); err != nil || r.drive(id).Claim != nil {
+			r.Errorf("without the selector: %v, claim %v", err, r.drive(id).Claim)
+		}
+	})
+}

@@ -43,7 +43,7 @@ func (m *Claims) unclaim(t *state.Tracked) error {
 	switch c := t.Rec.Claim; {
 	case c == nil:
 		return nil
-	case c.By == drivebay.ClaimedByConfig:
+	case c.By == drivebay.ClaimedByConfig || m.State.Opt.Claim.Match(&t.Drive): // the next look would claim it again
 		return fmt.Errorf("drive %s (%s): %w: the configuration claims the drive: change \"claim\" in the configuration", t.Drive.ID, t.Drive.Name, drivebay.ErrRefused)
 	}
 	if why := m.State.UnclaimBlocked(t); why != "" {
