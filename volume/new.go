@@ -98,7 +98,7 @@ func (e *Engine) wire(at *env.Env) {
 	e.ledger.Publish, e.ledger.Missing, e.ledger.Acquire = e.publish, e.adopt.Missing, e.copyaway.BeginFirst
 }
 
-// recall reads the records.
+// recall reads the records. What they name is on this machine, also where it had another name before.
 func (e *Engine) recall(st Store) error {
 	volumes, err := st.Volumes()
 	if err != nil {
@@ -106,7 +106,7 @@ func (e *Engine) recall(st Store) error {
 	}
 	for id, r := range volumes {
 		r.Volume.Location = instances.Completed(r.Volume.Location, r.Volume.Created)
-		r.Work = partitions.Recalled(&r)
+		r.Volume.Node, r.Work = e.env.Opt.Node, partitions.Recalled(&r)
 		e.ledger.Records[id] = &r
 	}
 	snapshots, err := st.VolumeSnapshots()
@@ -115,7 +115,7 @@ func (e *Engine) recall(st Store) error {
 	}
 	for id, r := range snapshots {
 		r.Snapshot.Location = instances.Completed(r.Snapshot.Location, r.Snapshot.Created)
-		e.ledger.Snapshots[id] = &r
+		r.Snapshot.Node, e.ledger.Snapshots[id] = e.env.Opt.Node, &r
 	}
 	if e.instances.Forgotten, err = st.Forgotten(); err != nil {
 		return fmt.Errorf("forgotten volumes: recall: %w", err)

@@ -38,3 +38,24 @@ func TestOtherRoots(t *testing.T) {
 		})
 	}
 }
+
+// TestOtherNode: the machine has another name than when a volume and its snapshot were made. Both are on the node of today: no scheduler finds the
+// other one.
+func TestOtherNode(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(1), volume.Options{Node: "old"}, func(s *stand) {
+		r := requests()["ext4 on thin"]
+		v := s.make("v", r)
+		_, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+		s.must(err)
+		s.opt.Node = "new"
+		s.start()
+		snap, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+		s.must(err)
+		for what, is := range map[string]string{"shown": s.of(v).Node, "requested again": s.make("v", r).Node, "its snapshot": snap.Node, "its snapshot, shown": s.e.Volumes().Snapshots[0].Node} {
+			if is != "new" {
+				s.Errorf("%s: on node %s", what, is)
+			}
+		}
+	})
+}
