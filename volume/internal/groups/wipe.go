@@ -23,9 +23,13 @@ func (h *VolumeGroup) WipeOf(lvs ...string) drivebay.Wipe {
 }
 
 // WipeOf returns how a volume's data is wiped. For a volume that was found again the
-// promised wipe may be unknown: its data is discarded.
+// promised wipe may be unknown: its data is discarded. A wipe of another version of drivebay is as thorough as there is one.
 func WipeOf(v *drivebay.Volume) drivebay.Wipe {
-	return cmp.Or(drivebay.Wipe(v.Parameters[drivebay.ParameterWipe]), drivebay.WipeDiscard)
+	switch w := cmp.Or(drivebay.Wipe(v.Parameters[drivebay.ParameterWipe]), drivebay.WipeDiscard); w {
+	case drivebay.WipeNone, drivebay.WipeDiscard:
+		return w
+	}
+	return drivebay.WipeZero
 }
 
 // RemainsWipe returns how data are wiped that a volume leaves where it is not any more. With an encrypted volume the keys are there: a
