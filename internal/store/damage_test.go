@@ -275,4 +275,9 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("a store of a newer version was written to (%v)", err)
 	}
+	b := store.OpenReadOnly(path, syscall.EROFS) // on a disk that takes no writes
+	if all, err := b.Volumes(); !errors.Is(err, drivebay.ErrNoSupport) {
+		t.Errorf("a store of a newer version was read: %d volumes, %v", len(all), err)
+	}
+	shut(t, b)
 }

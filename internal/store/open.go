@@ -39,7 +39,10 @@ func Open(path string) (*Bolt, error) {
 	}
 	b = &database{path: path, readOnly: true, cause: cmp.Or(errors.Unwrap(err), err)}
 	b.health.failed = b.cause
-	if err := b.openReadOnly(); err != nil {
+	switch err := b.openReadOnly(); {
+	case errors.Is(err, drivebay.ErrNoSupport):
+		return nil, err
+	case err != nil:
 		b.note("%v", err)
 	}
 	return &Bolt{b}, nil
@@ -135,7 +138,7 @@ func openReadOnly(path string) (db *bolt.DB, file *os.File, err error) {
 	}
 	err = guard(func() (err error) {
 		if db, file, err = boltReadOnly(path); err == nil {
-			err = db.View(check)
+			err = db.View(func(tx *bolt.Tx) error { return cmp.Or(check(tx), checkSchema(tx)) })
 		}
 		return err
 	})
@@ -220,11 +223,19 @@ func prepareSchema(tx *bolt.Tx) error {
 			return fmt.Errorf("bucket %s: %w", name, err)
 		}
 	}
-	meta := tx.Bucket(metaBucket)
-	v := meta.Get(schemaKey)
-	if v == nil {
+	if meta := tx.Bucket(metaBucket); meta.Get(schemaKey) == nil {
 		return meta.Put(schemaKey, []byte(strconv.Itoa(schema)))
 	}
+	return checkSchema(tx)
+}
+
+// checkSchema refuses a file of a newer version, also one that is only read: its records may mean something else.
+func checkSchema(tx *bolt.Tx) error {
+	meta := tx.Bucket(metaBucket)
+	if meta == nil || meta.Get(schemaKey) == nil {
+		return nil
+	}
+	v := meta.Get(schemaKey)
 	version, err := strconv.Atoi(string(v))
 	if err != nil {
 		return fmt.Errorf("%w: schema version %q", errDamaged, v)
