@@ -48,3 +48,26 @@ func TestCopyHasFilesystemOfItsSource(t *testing.T) {
 		})
 	}
 }
+
+// TestFilesystemLeftOut: a volume was made, and the configuration leaves its filesystem out since. The repeated request gets it, and copies of it are
+// made: neither needs mkfs. A new volume is refused.
+func TestFilesystemLeftOut(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(1), volume.Options{}, func(s *stand) {
+		r := drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingThin, Wipe: drivebay.WipeDiscard, FSType: "xfs"}}
+		v := s.make("v", r)
+		s.opt.FSTypes = []string{"ext4"}
+		s.start()
+		if again := s.make("v", r); again.FSUUID != v.FSUUID {
+			t.Errorf("requested again: %+v", again)
+		}
+		r.Name = "new"
+		if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, drivebay.ErrNoSupport) {
+			t.Errorf("a new one: %v", err)
+		}
+		r.Source = drivebay.Source{Volume: v.ID}
+		if c := s.make("copy", r); c.FSType != "xfs" {
+			t.Errorf("the copy has %s", c.FSType)
+		}
+	})
+}

@@ -16,15 +16,19 @@ func (e controllerCalls) CreateVolume(ctx context.Context, r drivebay.VolumeRequ
 	if err := e.provision.SourceThere(r); err != nil {
 		return drivebay.Volume{}, err
 	}
-	if err := errors.Join(place.Check(r), e.provision.Can(ctx, r.Class), e.capabilities.CanFormat(r.Filesystem())); err != nil {
+	id := drivebay.VolumeID(r.Name)
+	err := errors.Join(place.Check(r), e.provision.Can(ctx, r.Class))
+	if r.Source == (drivebay.Source{}) && !e.instances.Recorded(id) { // a copy gets no new filesystem, nor does a volume that was made
+		err = errors.Join(err, e.capabilities.CanFormat(r.Filesystem()))
+	}
+	if err != nil {
 		return drivebay.Volume{}, err
 	}
 	r.Class.FSType = cmp.Or(r.Filesystem(), r.Class.FSType)
-	id := drivebay.VolumeID(r.Name)
 	if err := e.takeInUnknown(ctx, id); err != nil {
 		return drivebay.Volume{}, fmt.Errorf("create volume %q: %w", r.Name, err)
 	}
-	err := e.ledger.Work(ctx, id, func(ctx context.Context) error {
+	err = e.ledger.Work(ctx, id, func(ctx context.Context) error {
 		have, err := e.ledger.Record(id)
 		switch {
 		case errors.Is(err, drivebay.ErrNotFound):
