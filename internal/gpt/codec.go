@@ -15,7 +15,7 @@ const (
 	revision   = 0x00010000
 	headerSize = 92
 	entrySize  = 128
-	arraySize  = maxPartitions * entrySize
+	arraySize  = MaxPartitions * entrySize
 )
 
 // layout is the geometry of a table on a drive. Both copies have the same size: at the front the

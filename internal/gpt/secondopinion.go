@@ -56,7 +56,7 @@ func (h header) stands(b []byte) error {
 		is, want uint64
 	}{
 		{"the size of the header", uint64(le.Uint32(b[12:])), headerSize},
-		{"the number of entries", uint64(le.Uint32(b[80:])), maxPartitions},
+		{"the number of entries", uint64(le.Uint32(b[80:])), MaxPartitions},
 		{"the size of an entry", uint64(le.Uint32(b[84:])), entrySize},
 		{"the block of the header", le.Uint64(b[24:]), h.at},
 		{"the block of the other header", le.Uint64(b[32:]), h.other},

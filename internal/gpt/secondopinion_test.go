@@ -146,7 +146,7 @@ func TestSecondOpinionVast(t *testing.T) {
 			v := &vast{size: size, block: block}
 			table, err := New(v)
 			must(t, err)
-			for n := range maxPartitions {
+			for n := range MaxPartitions {
 				name := strings.Repeat("\U0001F4BE", 18)
 				if n%2 == 0 {
 					name = strings.Repeat("é", 36)
@@ -173,7 +173,7 @@ func TestSecondOpinionVast(t *testing.T) {
 func BenchmarkSecondOpinion(b *testing.B) {
 	m := newMedium(256*mib, 512)
 	table := fresh(b, m)
-	for range maxPartitions {
+	for range MaxPartitions {
 		add(b, table, mib, "drivebay-0123456789abcdef")
 	}
 	l, err := layoutOf(m)

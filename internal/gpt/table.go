@@ -32,8 +32,8 @@ var (
 // sectors.
 const Align = 1 << 20
 
-// maxPartitions is the number of entries in a table that drivebay writes, the usual one.
-const maxPartitions = 128
+// MaxPartitions is the number of entries in a table that drivebay writes, the usual one.
+const MaxPartitions = 128
 
 // Table is a partition table. A change to it reaches the drive only with Write.
 type Table struct {
@@ -146,7 +146,7 @@ func (t *Table) Add(size, align uint64, kind, guid, name string) (Partition, err
 	case room.Size == 0:
 		return fail(fmt.Errorf("%w: the largest free range has %d bytes", ErrNoRoom, t.Largest(align).Size))
 	case p.Number == 0:
-		return fail(fmt.Errorf("%w: the table already has %d entries", ErrNoRoom, maxPartitions))
+		return fail(fmt.Errorf("%w: the table already has %d entries", ErrNoRoom, MaxPartitions))
 	}
 	p.Start = room.Place(size, align)
 	if err := p.sound(); err != nil {
@@ -214,7 +214,7 @@ func (t *Table) index(guid string) int {
 
 // freeNumber returns the lowest unused number, 0 if all are in use.
 func (t *Table) freeNumber() int {
-	for n := 1; n <= maxPartitions; n++ {
+	for n := 1; n <= MaxPartitions; n++ {
 		if !slices.ContainsFunc(t.Partitions, func(p Partition) bool { return p.Number == n }) {
 			return n
 		}

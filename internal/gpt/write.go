@@ -67,15 +67,15 @@ func (t *Table) encode(l layout) (head, tail []byte, err error) {
 	}
 	array := make([]byte, arraySize)
 	for _, p := range t.Partitions {
-		if p.Number < 1 || p.Number > maxPartitions {
-			return nil, nil, fmt.Errorf("partition %d exceeds the %d entries of the tables that drivebay writes", p.Number, maxPartitions)
+		if p.Number < 1 || p.Number > MaxPartitions {
+			return nil, nil, fmt.Errorf("partition %d exceeds the %d entries of the tables that drivebay writes", p.Number, MaxPartitions)
 		}
 		copy(array[(p.Number-1)*entrySize:], p.encode(l.block))
 	}
 	id, _ := parseGUID(t.GUID)
 	h := header{
 		at: 1, other: l.last(), first: t.First / l.block, last: l.last() - l.array - 1, array: 2,
-		guid: id, count: maxPartitions, entry: entrySize, sum: crc32.ChecksumIEEE(array),
+		guid: id, count: MaxPartitions, entry: entrySize, sum: crc32.ChecksumIEEE(array),
 	}
 	blockOf := func(h header) []byte { return append(h.encode(), make([]byte, l.block-headerSize)...) }
 	head = append(append(protectiveMBR(l), blockOf(h)...), array...)

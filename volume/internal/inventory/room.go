@@ -83,7 +83,9 @@ func (s PlacementView) roomOf(d *drivebay.Drive) (r place.DriveSpace, known bool
 	if !listed || foreign || s.doubt(d, parts) != nil {
 		return r, false
 	}
-	return s.room(d, s.taken(d.ID, parts)), true
+	r = s.room(d, s.taken(d.ID, parts))
+	r.Free = place.ForParts(r.Free, gpt.MaxPartitions-r.Parts) // a growth needs no entry of the table
+	return r, true
 }
 
 // mayTake reports whether a drive accepts new volumes of a class.
@@ -125,7 +127,7 @@ func (s PlacementView) named(drive string, p gpt.Partition) bool {
 
 // room computes what is left of one drive on which these partitions are taken.
 func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.DriveSpace {
-	r := place.DriveSpace{Drive: d, Used: len(parts) > 0}
+	r := place.DriveSpace{Drive: d, Used: len(parts) > 0, Parts: len(parts)}
 	spans := make([]place.Span, 0, len(parts))
 	for _, p := range parts {
 		end := p.Start + p.Size
@@ -150,7 +152,7 @@ func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.Dr
 		}
 		if !l.OnLVM() {
 			if _, there := partitions.Instanced(parts, name, l.Partition); !there {
-				r.Used = true
+				r.Used, r.Parts = true, r.Parts+1
 				r.Free, _ = place.Take(r.Free, SizeOfWork(rec))
 			}
 			continue
@@ -166,6 +168,7 @@ func (s PlacementView) room(d *drivebay.Drive, parts []partitions.Part) place.Dr
 	if group, is := s.Moving[d.ID]; is {
 		if r.PV == nil { // the physical volume will be made
 			r.Free, _ = place.LargestOut(r.Free)
+			r.Parts++
 		}
 		r.PV, r.Used = &place.PVSpace{Group: group}, true
 	}
@@ -269,7 +272,7 @@ func (s PlacementView) promise(r *place.DriveSpace, rec *drivebay.VolumeRecord) 
 		if r.PV == nil {
 			var whole place.Span
 			r.Free, whole = place.LargestOut(r.Free)
-			r.PV, r.Used = &place.PVSpace{Extents: place.PVExtents(whole.Size())}, true
+			r.PV, r.Used, r.Parts = &place.PVSpace{Extents: place.PVExtents(whole.Size())}, true, r.Parts+1
 		}
 		r.PV.Group, r.PV.Kind, r.PV.Members, r.PV.UUID = l.VG, l.Kind, rec.Work.PVs, rec.Work.PVs[r.Drive.ID]
 		if l.Kind == drivebay.LocationThin {

@@ -11,6 +11,7 @@ type DriveSpace struct {
 	Drive *drivebay.Drive
 	Free  []Span // ranges without a partition, by start
 	Used  bool   // there are partitions, or will be
+	Parts int    // number of partitions that there are, or will be
 	PV    *PVSpace
 }
 

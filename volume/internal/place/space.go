@@ -87,6 +87,17 @@ func Largest(free []Span) Span {
 	return out
 }
 
+// ForParts returns the largest ranges, by start, in which so many new partitions can be made: each needs an entry of the
+// partition table, and none can be made in the ranges beyond that number.
+func ForParts(free []Span, parts int) []Span {
+	if len(free) <= parts {
+		return free
+	}
+	out := slices.SortedStableFunc(slices.Values(free), func(a, b Span) int { return cmp.Compare(b.Size(), a.Size()) })[:max(parts, 0)]
+	slices.SortFunc(out, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
+	return out
+}
+
 // LargestOut removes the largest span and returns it.
 func LargestOut(free []Span) ([]Span, Span) {
 	l := Largest(free)
