@@ -35,7 +35,7 @@ func (w *Window) Add(kind Kind, e Error, l host.LogLine) {
 			w.sectors = map[uint64]Error{}
 		}
 		e.Left = false // the drive answered
-		if _, known := w.sectors[e.Sector]; known || len(w.sectors) < maxLogKept {
+		if _, known := w.sectors[e.Sector]; known || len(w.sectors) < maxLogKept || w.dropSector(e) {
 			w.sectors[e.Sector] = e
 		}
 	case Reset, Timeout:
@@ -43,10 +43,46 @@ func (w *Window) Add(kind Kind, e Error, l host.LogLine) {
 	default:
 		w.Errors = append(w.Errors, e)
 	}
-	w.resets, w.Errors = lastOf(w.resets), lastOf(w.Errors)
+	w.resets = w.resets[max(0, len(w.resets)-maxLogKept):]
+	for len(w.Errors) > maxLogKept {
+		i := slices.IndexFunc(w.Errors, func(e Error) bool { return e.proved })
+		if i < 0 { // the oldest stand as well: what a drive logs while it is pulled ends when it is back, what it logged before may not
+			i = maxLogKept / 2
+		}
+		w.Errors = slices.Delete(w.Errors, i, i+1)
+	}
 }
 
-func lastOf[T any](list []T) []T { return list[max(0, len(list)-maxLogKept):] }
+// dropSector makes room for a medium error among those that are kept, and reports whether there is: one that is proved gone
+// is dropped, else one for which another one of its kind at most a MiB before it stands. The proof of that one reads the dropped
+// sector too, and volumes begin and end at whole MiB.
+func (w *Window) dropSector(e Error) bool {
+	type place struct {
+		mib   uint64
+		wrote bool
+	}
+	of := func(e Error) place { return place{e.Sector / (1 << 20 / 512), e.Wrote} }
+	first := map[place]uint64{of(e): e.Sector}
+	for s, o := range w.sectors {
+		if o.proved {
+			delete(w.sectors, s)
+			return true
+		}
+		if at, known := first[of(o)]; !known || s < at {
+			first[of(o)] = s
+		}
+	}
+	if first[of(e)] != e.Sector {
+		return false
+	}
+	for s, o := range w.sectors {
+		if first[of(o)] != s {
+			delete(w.sectors, s)
+			return true
+		}
+	}
+	return false
+}
 
 // Count writes the recent counts into k and drops what is too old.
 func (w *Window) Count(k *drivebay.Kernel, now time.Time) {
