@@ -53,6 +53,34 @@ func TestTargetTurnsUnfit(t *testing.T) {
 	}
 }
 
+// TestTargetCannotBeWiped: the drive that a volume is being copied to takes no writes any more, or does not answer, so that what was copied
+// cannot be removed from it. The volume moves to another drive all the same, and its deletion wipes what was copied.
+func TestTargetCannotBeWiped(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []string{"read-only", "eio", "hang", "resize"} {
+		onMachine(t, sameDrives(3), volume.Options{CopyRate: 1 << 20}, func(s *stand) {
+			v := s.onAPartition(drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingPartition, Wipe: drivebay.WipeZero, FSType: "ext4"}, Block: true})
+			sum, old := s.sum(v), s.drive(v).ID
+			target := s.copiedTo(v)
+			s.inject(target, fault)
+			for range 120 {
+				time.Sleep(time.Minute)
+				if is := s.record(v); is.Work == nil && is.Volume.Location.Drives[0] != old {
+					break
+				}
+			}
+			is := s.record(v).Volume
+			if at := is.Location.Drives[0]; at == target || at == old || s.sum(is) != sum {
+				t.Errorf("%s: the volume is on %s; it left %s, and %s is unfit", fault, at, old, target)
+			}
+			s.inject(target, "heal")
+			time.Sleep(time.Hour)
+			s.must(s.e.DeleteVolume(s.Context(), v.ID))
+			s.blank()
+		})
+	}
+}
+
 // TestReleasedWithLeftCopy: a volume was moved while its old drive was pulled, and is released with its next drive. The old drive comes
 // back: it is not RELEASED before the copy on it is wiped.
 func TestReleasedWithLeftCopy(t *testing.T) {

@@ -93,6 +93,10 @@ func (e *Copier) verifyTarget(r *drivebay.VolumeRecord) error {
 	switch {
 	case err != nil:
 		return err
+	case d.NotWritten() != "":
+		return fmt.Errorf("drive %s (%s): %w: %s: another one is chosen", d.ID, d.Name, drivebay.ErrRefused, d.NotWritten())
+	case d.Health != drivebay.HealthGood && e.Moves.Moves.Last(r.Volume.ID).Tries >= moves.RoomTries:
+		return fmt.Errorf("drive %s (%s): %w: it is %v, and copies to it fail: another one is chosen", d.ID, d.Name, drivebay.ErrRefused, d.Health)
 	case isUnfit(d) || d.Claim == nil:
 		return fmt.Errorf("drive %s (%s): %w: it is %v and %v now: another one is chosen", d.ID, d.Name, drivebay.ErrRefused, d.Health, d.Usage)
 	case inventory.LargerBlocks(e.Drives.Snapshot(), &r.Volume, d):
@@ -241,8 +245,7 @@ func (e *Copier) leaveOldCopy(rec *drivebay.VolumeRecord, c drivebay.LeftCopy, d
 	}
 	d, known := steps.DriveOf(s, drive)
 	gone := known && (d.Usage == drivebay.UsageRemoved || d.Usage == drivebay.UsageRemoving)
-	fails := known && d.Status == drivebay.StatusOnline && (d.Health == drivebay.HealthBad || e.Moves.Moves.Last(id).Tries+1 >= erase.MaxCleanUps) &&
-		!errors.Is(why, drivebay.ErrPending)
+	fails := known && d.Status == drivebay.StatusOnline && cannotBeWiped(e.Moves.Moves.Last(id).Tries+1, d, why)
 	mustWipe := groups.RemainsWipe(&rec.Volume) != drivebay.WipeNone
 	switch {
 	case gone || fails && !mustWipe:
@@ -254,6 +257,11 @@ func (e *Copier) leaveOldCopy(rec *drivebay.VolumeRecord, c drivebay.LeftCopy, d
 	}
 	c.Unwiped = true
 	return e.keepLeftCopy(id, c, "was not wiped: "+why.Error())
+}
+
+// cannotBeWiped reports whether no more attempts are made to wipe a copy on a drive that is online, after so many; why is the error of the last one.
+func cannotBeWiped(tries int, d *drivebay.Drive, why error) bool {
+	return (d.Health == drivebay.HealthBad || tries >= erase.MaxCleanUps) && !errors.Is(why, drivebay.ErrPending)
 }
 
 // takeBackStep is recorded before anything of a copy is removed: the copy does not continue
@@ -282,12 +290,18 @@ func (e *Copier) takeBack(ctx context.Context, id string) error {
 	if err == nil {
 		return e.endMove(id, "", "")
 	}
-	drive := piece.Location.Drives[0]
-	if _, here := e.Partitions.Drive(drive); here == nil || ctx.Err() != nil || errors.Is(err, ledger.ErrStopped) {
+	drive, c := piece.Location.Drives[0], drivebay.LeftCopy{Location: piece.Location, Name: partitions.MoveOf(&rec).Name}
+	d, away := e.Partitions.Drive(drive)
+	switch {
+	case ctx.Err() != nil || errors.Is(err, ledger.ErrStopped):
 		return err
-	}
-	if isOffline(e.Drives.Snapshot(), piece.Location) {
-		return e.keepLeftCopy(id, drivebay.LeftCopy{Location: piece.Location, Name: partitions.MoveOf(&rec).Name}, waitsForDrive)
+	case away == nil && !cannotBeWiped(e.Moves.Moves.Last(id).Tries+1, d, err):
+		return err
+	case away == nil && groups.RemainsWipe(&rec.Volume) != drivebay.WipeNone: // the volume need not wait for this drive to move to another one
+		c.Unwiped = true
+		return e.keepLeftCopy(id, c, "was not wiped: "+err.Error())
+	case isOffline(e.Drives.Snapshot(), piece.Location):
+		return e.keepLeftCopy(id, c, waitsForDrive)
 	}
 	return e.endMove(id, drive, fmt.Sprintf("partition %s on drive %s is an unfinished copy that belongs to no volume: %v", partitions.MoveOf(&rec).Name, drive, err))
 }
