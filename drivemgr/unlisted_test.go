@@ -106,3 +106,19 @@ func TestLostLines(t *testing.T) {
 		}
 	}
 }
+
+// TestSuppressedLines: lines that the kernel itself left out are lost as well: of two drives that fail at once, one may be in none of those that
+// it logged.
+func TestSuppressedLines(t *testing.T) {
+	for line, want := range map[string]bool{
+		"blk_print_req_error: 37 callbacks suppressed": true,
+		"buffer_io_error: 1 callbacks suppressed":      true,
+		"net_ratelimit: 37 callbacks suppressed":       false,
+	} {
+		m, _ := oneTracked(t, "sda")
+		m.poll.AddLogLine(host.LogLine{At: m.state.Machine.Now(), Text: line})
+		if is := strings.Contains(strings.Join(m.allProblems(), "; "), "kernel log: lines were lost"); is != want {
+			t.Errorf("%s: %q", line, m.allProblems())
+		}
+	}
+}

@@ -43,6 +43,13 @@ var logLines = []struct {
 	{Filesystem, regexp.MustCompile(`BTRFS (?:error|critical) \(device (?P<dev>[\w-]+)`)},
 }
 
+// suppressed is what the kernel logs in place of lines about failed requests: it logs ten in five seconds from each place in its code
+// (lib/ratelimit.c; block/blk-mq.c, blk_print_req_error and its earlier names; fs/buffer.c).
+var suppressed = regexp.MustCompile(`^(?:blk_print_req_error|print_req_error|blk_update_request|buffer_io_error): \d+ callbacks suppressed`)
+
+// Suppressed reports whether a line says that the kernel did not log errors before it.
+func Suppressed(line string) bool { return suppressed.MatchString(line) }
+
 // Classify parses one line of the kernel log; ok is false for others.
 func Classify(line string) (dev string, kind Kind, sector uint64, ok bool) {
 	for _, l := range logLines {

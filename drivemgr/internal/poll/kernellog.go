@@ -15,7 +15,7 @@ import (
 
 // AddLogLine adds a line of the kernel log to the drives that it concerns.
 func (m *Poller) AddLogLine(l host.LogLine) {
-	if l.Overflow {
+	if l.Overflow || kernellog.Suppressed(l.Text) {
 		m.logLost = policy.Later(m.logLost, l.At)
 	}
 	m.noteAttached(l)
