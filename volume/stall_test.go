@@ -336,7 +336,7 @@ func (s *stand) life(r drivebay.VolumeRequest) []lifeCall {
 	if r.Class.Backing == drivebay.BackingThin {
 		of := clone(drivebay.Source{Snapshot: drivebay.SnapshotID("s")})
 		out = append(out, lifeCall{"snapshot", snapshot, unsnapshot, none}, lifeCall{"volume of the snapshot", of, unclone, none}, lifeCall{"delete it", unclone, nil, none},
-			lifeCall{"delete snapshot", unsnapshot, snapshot, none}, lifeCall{"clone", clone(drivebay.Source{Volume: v().ID}), unclone, none}, lifeCall{"delete clone", unclone, nil, none})
+			lifeCall{"delete snapshot", unsnapshot, nil, none}, lifeCall{"clone", clone(drivebay.Source{Volume: v().ID}), unclone, none}, lifeCall{"delete clone", unclone, nil, none})
 	}
 	return append(out, lifeCall{"unpublish", unpublish, publish, none}, lifeCall{"unstage", unstage, stage, none}, lifeCall{"delete", remove, nil, none})
 }
