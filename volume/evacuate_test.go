@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -237,6 +238,53 @@ func TestNotEvacuated(t *testing.T) {
 		// What is on its way is neither grown nor copied.
 		if _, _, err := s.e.ExpandVolume(s.Context(), used.ID, drivebay.SizeRange{Required: 3 << 30}); !errors.Is(err, drivebay.ErrPending) {
 			t.Errorf("grown on its way: %v", err)
+		}
+	})
+}
+
+// pvmoves notes when LVM begins to move a volume.
+type pvmoves struct {
+	*hostsim.Machine
+	mu    sync.Mutex
+	began []time.Time
+}
+
+func (m *pvmoves) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	if len(argv) > 1 && argv[1] == "pvmove" && !slices.Contains(argv, "--abort") {
+		m.mu.Lock()
+		m.began = append(m.began, time.Now())
+		m.mu.Unlock()
+	}
+	return m.Machine.Run(ctx, argv...)
+}
+
+// TestMoveAfterCopyErrors: the kernel logs ten copy errors in 5 s and leaves out the rest. After a volume that could not be read, the next one moves
+// when that time is over: its own errors would not be logged, and what could not be read would count as copied.
+func TestMoveAfterCopyErrors(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		m := &pvmoves{Machine: s.sim}
+		s.lvm = m
+		s.start()
+		used, _ := s.twoOf("a linear volume")
+		id := used.Location.Drives[0]
+		ctx, cancel := context.WithCancel(s.Context())
+		defer cancel()
+		log, err := s.sim.KernelLog(ctx)
+		s.must(err, s.sim.Inject(hostsim.Fault{Drive: s.serialOf(id), Fault: "unreadable", Args: hostsim.Args{"sector": "1000000", "n": "1"}}), s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
+		var failed time.Time
+		for l := range log {
+			if strings.Contains(l.Text, "raid1: Unable to read primary mirror") {
+				failed = l.At
+				break
+			}
+		}
+		s.usage(id, drivebay.UsageFailed, 5*time.Minute)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		i := slices.IndexFunc(m.began, failed.Before)
+		if i < 1 || m.began[i].Sub(failed) < 5*time.Second {
+			t.Errorf("a copy failed at %v; volumes began to move at %v", failed, m.began)
 		}
 	})
 }

@@ -76,6 +76,9 @@ func (e *Evacuator) awaitCopy(ctx context.Context, h *groups.VolumeGroup, head g
 		if now.Unwritten != began.Unwritten {
 			leg = 1
 		}
+		if c.Unread() || leg >= 0 {
+			e.Moves.CopyFailed()
+		}
 		switch {
 		case now.Unheard != began.Unheard:
 			err := fmt.Errorf("logical volume %s/%s: lines of the kernel's log were lost while it was copied: whether all of it could be read is unknown, and the copy starts again", h.VG, m.Volume)
@@ -175,9 +178,6 @@ func (e *Evacuator) giveUpMove(ctx context.Context, h *groups.VolumeGroup, head 
 	if err := e.cancelMove(ctx, h, name, m.From); err != nil {
 		return err
 	}
-	if err := e.pause(ctx); err != nil { // late log lines must not count for the next move
-		return err
-	}
 	why := fmt.Sprintf("drive %s cannot be read where it lies", head.From)
 	e.Ledger.Mu.Lock()
 	if t := e.Groups.GroupMoves[h.VG]; t != nil {
@@ -205,14 +205,21 @@ func (e *Evacuator) giveUpMove(ctx context.Context, h *groups.VolumeGroup, head 
 	return errors.Join(errs...)
 }
 
-// awaitMoveSlot waits until no other volume of the machine moves.
+// awaitMoveSlot waits until no other volume of the machine moves, and until late lines about the errors of one that has moved do not count for
+// the next, nor hide its own.
 func (e *Evacuator) awaitMoveSlot(ctx context.Context) error {
 	select {
 	case e.MovesLV <- struct{}{}:
-		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	for e.Moves.LogsErrorsIn() > 0 {
+		if err := e.pause(ctx); err != nil {
+			<-e.MovesLV
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *Evacuator) pause(ctx context.Context) error {

@@ -2,6 +2,7 @@ package moves
 
 import (
 	"strings"
+	"time"
 
 	"github.com/drivebay/drivebay/internal/host"
 )
@@ -18,6 +19,7 @@ func (e *Tracker) CopyErrorsOf() CopyErrors {
 
 // FollowCopyErrors counts the kernel's log lines about copy errors.
 func (e *Tracker) FollowCopyErrors(l host.LogLine) {
+	was := e.CopyErrorsOf()
 	if l.Overflow {
 		e.KernelLogGaps.Add(1)
 	}
@@ -27,4 +29,22 @@ func (e *Tracker) FollowCopyErrors(l host.LogLine) {
 	case strings.Contains(l.Text, "raid1: Write error during recovery"):
 		e.writeErrorsLogged.Add(1)
 	}
+	if e.CopyErrorsOf() != was {
+		e.CopyFailed()
+	}
+}
+
+// logQuiet is how long the kernel may leave copy errors out of its log after it has logged some: ten from one place in its code are
+// logged in 5 s (include/linux/ratelimit_types.h, DEFAULT_RATELIMIT_INTERVAL; DMERR_LIMIT in include/linux/device-mapper.h).
+const logQuiet = 6 * time.Second
+
+// CopyFailed notes that the kernel has logged a copy error, or is about to: the status of a copy may show it first.
+func (e *Tracker) CopyFailed() {
+	now := e.Machine.Now()
+	e.lastError.Store(&now)
+}
+
+// LogsErrorsIn returns how long it takes until the kernel logs every copy error again.
+func (e *Tracker) LogsErrorsIn() time.Duration {
+	return logQuiet - e.Machine.Now().Sub(*e.lastError.Load())
 }
