@@ -60,3 +60,28 @@ func TestHalfTable(t *testing.T) {
 		}
 	}
 }
+
+// TestTableBeingWritten: a reading meets the table of a drive while a program writes it, one copy after the other. That is no damage.
+func TestTableBeingWritten(t *testing.T) {
+	t.Parallel()
+	onStand(t, func(s *stand) {
+		v := s.make("v", rawVolume(drivebay.BackingPartition))
+		time.Sleep(15 * time.Minute)
+		s.onDrive(s.drive(v).Name, func(disk host.Disk, _ *gpt.Table) {
+			for range 3 {
+				block, at := make([]byte, disk.BlockSize()), int64(disk.Size())-int64(disk.BlockSize())
+				_, err := disk.ReadAt(block, at)
+				s.must(err)
+				_, err = disk.WriteAt(make([]byte, len(block)), at)
+				s.must(err, s.mgr.Refresh(s.Context()))
+				time.Sleep(5 * time.Second)
+				_, err = disk.WriteAt(block, at)
+				s.must(err)
+				time.Sleep(15 * time.Minute)
+			}
+		})
+		if all := s.kinds(v, drivebay.EventVolumeAbnormal); len(all) > 0 || s.of(v).Condition.Abnormal() {
+			s.Errorf("%q, %v", all, s.of(v).Condition)
+		}
+	})
+}

@@ -103,6 +103,9 @@ func (m *Poller) ApplyReading(r state.Reading) {
 	t.NoteAbsence(r.Err)
 	t.TakeProof(r, now)
 	t.NextReading = m.nextReading(t, r, now)
+	if again := now.Add(rereadSoon); r.Content != nil && t.DoubtTable(r.Content) && again.Before(t.NextReading) {
+		t.NextReading = again
+	}
 	if !t.Present {
 		return
 	}

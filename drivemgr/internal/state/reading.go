@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -37,6 +38,21 @@ func (t *Tracked) NoteReading(r Reading) {
 	case r.Evidence == nil || !r.Evidence.Standby:
 		t.Unread++
 	}
+}
+
+// DoubtTable holds back the damage of a partition table that only one reading has found, and reports that: the reading may have
+// met a write of the table, which changes one copy after the other.
+func (t *Tracked) DoubtTable(c *drivebay.Content) (doubted bool) {
+	was := t.tableDamage
+	t.tableDamage = ""
+	if c.TableDamage != "" {
+		t.tableDamage = fmt.Sprint(c.TableSum, " ", c.TableDamage)
+		doubted = t.tableDamage != was && t.Drive.Content.TableDamage == ""
+	}
+	if doubted {
+		c.TableDamage, t.Fresh = "", true
+	}
+	return doubted
 }
 
 // TakeProof applies the result of a proof, and sets when the next one is due.

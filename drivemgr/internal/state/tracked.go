@@ -43,6 +43,7 @@ type Tracked struct {
 	Written                bool   // drivebay wrote to it, and no reading has begun since
 	Rereading              bool   // the reading under way is the first one since
 	ContentReadAt          uint64 // Kernel.Changed before the content was read
+	tableDamage            string // what the last reading found of its partition table
 	CameFrom               string // the bay before this one, if it was moved
 	RoundsAtRelease        int    // ticks in a row in which its health is at ReleaseAt or worse
 	HeldBack               string // why it is not released automatically, as last reported
