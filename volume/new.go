@@ -74,7 +74,7 @@ func (e *Engine) wire(at *env.Env) {
 	e.capabilities = &capabilities.Prober{Env: at}
 	e.partitions = &partitions.Catalog{Env: at, Ledger: e.ledger, Steps: e.steps, Layouts: map[string]partitions.Layout{}, Tables: map[string][]gpt.Partition{}, Listings: map[string]uint64{}, Last: map[string]partitions.LastListing{}}
 	e.groups = &groups.Groups{Env: at, Ledger: e.ledger, Steps: e.steps, Capabilities: e.capabilities, Partitions: e.partitions, GroupMoves: map[string]*moves.GroupMove{}}
-	e.moves = moves.NewTracker(at)
+	e.moves = &moves.Tracker{Env: at}
 	e.device = &device.Opener{Env: at, Ledger: e.ledger, Steps: e.steps, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups}
 	e.instances = &instances.Finder{Env: at, Ledger: e.ledger, MountTable: e.mounttable, Partitions: e.partitions, Groups: e.groups, NewerIDs: map[string]bool{}}
 	e.inventory = &inventory.Inventory{Env: at, Ledger: e.ledger, Steps: e.steps, Capabilities: e.capabilities, Partitions: e.partitions, Groups: e.groups, Moves: e.moves, Instances: e.instances}

@@ -46,5 +46,8 @@ func (e *Tracker) CopyFailed() {
 
 // LogsErrorsIn returns how long it takes until the kernel logs every copy error again.
 func (e *Tracker) LogsErrorsIn() time.Duration {
+	if e.lastError.Load() == nil { // what was logged before the daemon started is not known
+		e.CopyFailed()
+	}
 	return logQuiet - e.Machine.Now().Sub(*e.lastError.Load())
 }

@@ -16,12 +16,5 @@ type Tracker struct {
 	Moves                               copyMoves     // of volumes to other drives
 	overwrites                          paces         // of volumes that are wiped or zeroed
 	readErrorsLogged, writeErrorsLogged atomic.Uint64 // copy errors in the kernel's log
-	lastError                           atomic.Pointer[time.Time]
-}
-
-// NewTracker returns a tracker. What the kernel logged before is not known.
-func NewTracker(at *env.Env) *Tracker {
-	t := &Tracker{Env: at}
-	t.CopyFailed()
-	return t
+	lastError                           atomic.Pointer[time.Time] // when the last one was logged; nil: not known yet
 }
