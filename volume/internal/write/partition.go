@@ -318,6 +318,9 @@ func (e *Writer) DropEntry(n Entry) []steps.Step {
 				if err := t.Remove(p.GUID); err != nil {
 					return err
 				}
+				if len(t.Partitions) == 0 { // only an empty table with this GUID is ours and can be erased; a copied drive has that of another drive
+					t.GUID = partitions.TableGUID(n.Drive)
+				}
 				return t.Write(disk)
 			})
 		},
