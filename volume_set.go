@@ -49,14 +49,15 @@ type VolumeSet struct {
 	Problems  []string         `json:"problems,omitempty"`
 }
 
-// FoundVolume is a volume without a record on a drive that is not claimed: it came with
-// the drive from another machine, or the records were lost. It is only shown.
+// FoundVolume is a volume without a record: its drive is not claimed, and came from another machine or
+// the records were lost, or this version cannot record the volume. It is only shown.
 type FoundVolume struct {
 	ID     string       `json:"id"`
 	Name   string       `json:"name,omitempty"` // if the drive has it
 	Kind   LocationKind `json:"kind"`
 	Drives []string     `json:"drives"`
-	Size   uint64       `json:"size"` // bytes that it occupies, a header included
+	Size   uint64       `json:"size"`            // bytes that it occupies, a header included
+	Issue  string       `json:"issue,omitempty"` // why no record can be made of it, whether its drive is claimed or not
 }
 
 // Get returns a volume by its id.

@@ -18,6 +18,8 @@ func (e *Engine) AdoptVolume(ctx context.Context, id string) error {
 	switch {
 	case len(found) == 0 && e.instances.Recorded(id):
 		return nil
+	case !e.instances.Recorded(id) && e.adopt.NoRecord(id) != nil:
+		return fmt.Errorf("adopt volume %s: %w", id, e.adopt.NoRecord(id))
 	case !e.instances.Recorded(id) && !e.adopt.IsFound(id):
 		if deleted, err := e.adopt.Undelete(id); err != nil || !deleted {
 			return fmt.Errorf("adopt volume %s: %w", id, cmp.Or(err, fmt.Errorf("%w: it was not found on any drive", drivebay.ErrNotFound)))

@@ -191,7 +191,7 @@ func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drive
 	for _, p := range parts {
 		id := ledger.IDOfPartition(p.Title)
 		i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == p.Title && q.Start == p.Start })
-		if i < 0 || !mine[id] || instances.LeftBehind(d, p) || partitions.IsOldCopy(table[i]) || !e.readable(table[i]) || e.replaced(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID}) {
+		if i < 0 || !mine[id] || instances.LeftBehind(d, p) || partitions.IsOldCopy(table[i]) || !readable(table[i].Type) || e.replaced(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID}) {
 			continue
 		}
 		err := e.adoptPart(ctx, d, p, table[i], len(parts) == 1)
@@ -217,10 +217,10 @@ func (e *Adopter) keepOldCopies(id string) error {
 	return e.Instances.KeepOldCopies(id)
 }
 
-// readable reports whether the partition has one of our types.
-func (e *Adopter) readable(p gpt.Partition) bool {
-	_, whole := ledger.Types[p.Type]
-	return whole || p.Type == ledger.TypeMaking
+// readable reports whether a type is one of our partitions of volumes.
+func readable(kind string) bool {
+	_, whole := ledger.Types[kind]
+	return whole || kind == ledger.TypeMaking
 }
 
 func (e *Adopter) adoptPart(ctx context.Context, d *drivebay.Drive, p partitions.Part, entry gpt.Partition, alone bool) error {

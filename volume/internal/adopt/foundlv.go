@@ -67,6 +67,9 @@ func (e *Adopter) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.G
 			continue
 		}
 		t, at := groups.TagsOf(lv), l
+		if t[groups.KeyWhat] == "volume" && tagIssue(g, t) != "" { // it is shown as found
+			continue
+		}
 		at.LV, at.Instance = lv.Name, partitions.InstanceOfLV(lv)
 		switch t[groups.KeyWhat] {
 		case "volume":

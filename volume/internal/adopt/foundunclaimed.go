@@ -20,17 +20,17 @@ import (
 )
 
 // foundIn lists the volumes of an index that no record names and that stand on a drive that
-// is not claimed, by id.
-func foundIn(s *drivebay.Snapshot, x partitions.Index, named func(drivebay.FoundVolume, string) bool) []drivebay.FoundVolume {
+// is not claimed, or of which no record can be made, by id. typeOf returns the type of a partition, if it was read.
+func foundIn(s *drivebay.Snapshot, x partitions.Index, typeOf func(string, partitions.Part) string, named func(drivebay.FoundVolume, string) bool) []drivebay.FoundVolume {
 	var out []drivebay.FoundVolume
 	add := func(f drivebay.FoundVolume, instance string) {
-		if f.ID != "" && len(steps.Unclaimed(s, f.Drives)) > 0 && !named(f, instance) {
+		if f.ID != "" && (f.Issue != "" || len(steps.Unclaimed(s, f.Drives)) > 0) && !named(f, instance) {
 			out = append(out, f)
 		}
 	}
 	for id, parts := range x.Parts {
 		for _, p := range parts {
-			add(drivebay.FoundVolume{ID: ledger.IDOfPartition(p.Title), Kind: drivebay.LocationPartition, Drives: []string{id}, Size: p.Size}, strings.ToLower(p.GUID))
+			add(drivebay.FoundVolume{ID: ledger.IDOfPartition(p.Title), Kind: drivebay.LocationPartition, Drives: []string{id}, Size: p.Size, Issue: typeIssue(typeOf(id, p))}, strings.ToLower(p.GUID))
 		}
 	}
 	if x.LVM != nil {
@@ -41,8 +41,8 @@ func foundIn(s *drivebay.Snapshot, x partitions.Index, named func(drivebay.Found
 			}
 			drives := slices.Sorted(maps.Keys(inventory.PlacementView{Index: x}.Members(g)))
 			for j := range g.LVs {
-				if t := groups.TagsOf(&g.LVs[j]); t[groups.KeyWhat] == "volume" {
-					add(drivebay.FoundVolume{ID: groups.IDOfLV(&g.LVs[j]), Name: t[groups.KeyName], Kind: place.GroupKind(g), Drives: drives, Size: g.LVs[j].Size}, partitions.InstanceOfLV(&g.LVs[j]))
+				if t := groups.TagsOf(&g.LVs[j]); t[groups.KeyWhat] != "snapshot" {
+					add(drivebay.FoundVolume{ID: groups.IDOfLV(&g.LVs[j]), Name: t[groups.KeyName], Kind: place.GroupKind(g), Drives: drives, Size: g.LVs[j].Size, Issue: tagIssue(g, t)}, partitions.InstanceOfLV(&g.LVs[j]))
 				}
 			}
 		}
@@ -53,9 +53,41 @@ func foundIn(s *drivebay.Snapshot, x partitions.Index, named func(drivebay.Found
 	return out
 }
 
+// Another version of drivebay can have made a volume of a kind that this version does not know, and another program can have changed what
+// says its kind. Such a volume is shown, and is neither recorded nor removed.
+
+// typeIssue returns why no record can be made of a volume with a partition of this type.
+func typeIssue(kind string) string {
+	if kind == "" || readable(kind) {
+		return ""
+	}
+	return fmt.Sprintf("this version of drivebay does not know the type %s of its partition", kind)
+}
+
+// tagIssue returns why no record can be made of a logical volume with these tags.
+func tagIssue(g *lvm.Group, t map[string]string) string {
+	var mode drivebay.VolumeMode
+	switch err := mode.UnmarshalText([]byte(t[groups.KeyMode])); {
+	case place.GroupKind(g) == drivebay.LocationUnknown:
+		return "this version of drivebay does not know the kind of volume group " + g.Name
+	case t[groups.KeyWhat] != "volume":
+		return fmt.Sprintf("this version of drivebay does not know what the logical volume is: %q", t[groups.KeyWhat])
+	case err != nil:
+		return fmt.Sprintf("this version of drivebay does not know the mode in its tags: %v", err)
+	case t[groups.KeyLUKS] != "" && !partitions.IsUUID(t[groups.KeyLUKS]):
+		return fmt.Sprintf("its tags have the LUKS header %q, which is no UUID", t[groups.KeyLUKS])
+	}
+	return ""
+}
+
 // keepFound remembers what foundIn returns, and sends an event for what is new.
 func (e *Adopter) keepFound(s *drivebay.Snapshot, x partitions.Index) {
-	found := foundIn(s, x, func(f drivebay.FoundVolume, instance string) bool {
+	typeOf := func(drive string, p partitions.Part) string {
+		e.Ledger.Mu.Lock()
+		defer e.Ledger.Mu.Unlock()
+		return e.Partitions.TypeOf(drive, p)
+	}
+	found := foundIn(s, x, typeOf, func(f drivebay.FoundVolume, instance string) bool {
 		if e.Instances.Recorded(f.ID) && slices.ContainsFunc(f.Drives, func(id string) bool {
 			d, known := steps.DriveOf(s, id)
 			return known && instances.LeftBehind(d, partitions.Part{GUID: instance})
@@ -69,7 +101,14 @@ func (e *Adopter) keepFound(s *drivebay.Snapshot, x partitions.Index) {
 	e.Instances.Found = found
 	e.Ledger.Mu.Unlock()
 	for _, f := range found {
-		if !slices.ContainsFunc(was, func(o drivebay.FoundVolume) bool { return o.ID == f.ID && slices.Equal(o.Drives, f.Drives) }) {
+		switch {
+		case slices.ContainsFunc(was, func(o drivebay.FoundVolume) bool {
+			return o.ID == f.ID && o.Issue == f.Issue && slices.Equal(o.Drives, f.Drives)
+		}):
+		case f.Issue != "":
+			e.Drives.Note(drivebay.Event{At: e.Machine.Now(), Kind: drivebay.EventVolumeFound, Volume: f.ID, Drive: f.Drives[0],
+				Cause: "a volume was found that is in no record; nothing is done to it: " + noRecord(f)})
+		default:
 			e.Drives.Note(drivebay.Event{At: e.Machine.Now(), Kind: drivebay.EventVolumeFound, Volume: f.ID, Drive: f.Drives[0],
 				Cause: "a volume was found on a drive that is not claimed; nothing is done to it: " + waysIn(s, f)})
 		}
@@ -88,6 +127,21 @@ func (e *Adopter) IsFound(id string) bool {
 	return slices.ContainsFunc(e.FoundNow(), func(f drivebay.FoundVolume) bool { return f.ID == id })
 }
 
+// NoRecord refuses to adopt a volume of which no record can be made.
+func (e *Adopter) NoRecord(id string) error {
+	for _, f := range e.FoundNow() {
+		if f.ID == id && f.Issue != "" {
+			return fmt.Errorf("%w: %s", drivebay.ErrRefused, noRecord(f))
+		}
+	}
+	return nil
+}
+
+// noRecord returns why no record can be made of a found volume, and the next step.
+func noRecord(f drivebay.FoundVolume) string {
+	return f.Issue + ": start the version of drivebay that made it, or undo the change of another program"
+}
+
 // waysIn returns the commands that adopt a found volume.
 func waysIn(s *drivebay.Snapshot, f drivebay.FoundVolume) string {
 	return fmt.Sprintf("`drivebay claim %s`, or `drivebay volume adopt %s` to use it without a claim", strings.Join(steps.Unclaimed(s, f.Drives), " "), f.ID)
@@ -102,8 +156,11 @@ func (e *Adopter) unadopted(id string) error {
 		f = e.Instances.Found[i]
 	}
 	e.Ledger.Mu.Unlock()
-	if i < 0 || e.Instances.Recorded(id) {
+	switch {
+	case i < 0 || e.Instances.Recorded(id):
 		return nil
+	case f.Issue != "":
+		return fmt.Errorf("volume %s: %w: drive %s has it, and it is in no record: %s", id, drivebay.ErrUnavailable, strings.Join(f.Drives, " "), noRecord(f))
 	}
 	return fmt.Errorf("volume %s: %w: it was found on a drive that is not claimed: %s", id, drivebay.ErrRefused, waysIn(e.Drives.Snapshot(), f))
 }

@@ -20,7 +20,7 @@ func (e *Inventory) Unread() (why []string, ready bool) {
 	unread, listed := e.unreadOf(EveryDrive)
 	why = said(unread)
 	e.Ledger.Mu.Lock()
-	found := len(e.Instances.Found) > 0
+	found := slices.ContainsFunc(e.Instances.Found, func(f drivebay.FoundVolume) bool { return f.Issue == "" })
 	e.Ledger.Mu.Unlock()
 	e.ViewMu.Lock()
 	defer e.ViewMu.Unlock()

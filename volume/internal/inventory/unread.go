@@ -159,7 +159,7 @@ func (e *Inventory) unreadOf(of func(*drivebay.Drive) bool) (out []unreadDrive, 
 // claimed by now: the next listing adopts the volume. Ledger.Mu is held.
 func (e *Inventory) claimedSince(s *drivebay.Snapshot, id string) bool {
 	return slices.ContainsFunc(e.Instances.Found, func(f drivebay.FoundVolume) bool {
-		return slices.Contains(f.Drives, id) && len(steps.Unclaimed(s, f.Drives)) == 0
+		return f.Issue == "" && slices.Contains(f.Drives, id) && len(steps.Unclaimed(s, f.Drives)) == 0
 	})
 }
 

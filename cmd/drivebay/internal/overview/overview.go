@@ -429,12 +429,18 @@ func (b *builder) snapshots() {
 	}
 }
 
-// found adds the volumes on drives that are not claimed.
+// found adds the volumes on drives that are not claimed, and those that cannot be adopted.
 func (b *builder) found() {
 	if b.Volumes == nil {
 		return
 	}
 	for _, f := range b.Volumes.Found {
+		if f.Issue != "" {
+			item := Item{Kind: "volume", ID: f.ID, Name: f.Name, Verdict: CannotTell, State: "FOUND", Text: "found in no record, and not used: " + f.Issue,
+				Next: "start the version of drivebay that made it, or undo the change of another program"}
+			b.wrong(item)
+			continue
+		}
 		b.wait(Item{Kind: "volume", ID: f.ID, Name: f.Name, State: "FOUND"}, "found on drives that are not claimed, and not used", fmt.Sprintf("`drivebay volume adopt %s` uses it", f.ID))
 	}
 }

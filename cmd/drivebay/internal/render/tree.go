@@ -193,7 +193,7 @@ func (f *forest) foreign(d *drivebay.Drive) (out []*Node) {
 	if f.set != nil {
 		for _, v := range f.set.Found {
 			if slices.Contains(v.Drives, d.ID) {
-				out = append(out, &Node{Kind: "foundVolume", ID: v.ID, Name: cmp.Or(v.Name, v.ID), Text: Binary(v.Size) + "  not used: the drive is not claimed"})
+				out = append(out, &Node{Kind: "foundVolume", ID: v.ID, Name: cmp.Or(v.Name, v.ID), Text: Binary(v.Size) + "  not used: " + cmp.Or(v.Issue, "the drive is not claimed")})
 			}
 		}
 	}

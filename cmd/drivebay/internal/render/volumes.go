@@ -168,7 +168,7 @@ func Volumes(set *drivebay.VolumeSet, s Style, l Layout) string {
 }
 
 // foundVolumes lists volumes on drives that are not claimed, with the commands that
-// adopt them.
+// adopt them, and volumes that cannot be adopted.
 func foundVolumes(found []drivebay.FoundVolume) string {
 	var b strings.Builder
 	for _, f := range found {
@@ -177,6 +177,10 @@ func foundVolumes(found []drivebay.FoundVolume) string {
 			name = " (" + Clean(f.Name) + ")"
 		}
 		drives := Clean(strings.Join(f.Drives, " "))
+		if f.Issue != "" {
+			fmt.Fprintf(&b, "found in no record, and not used: volume %s%s, %v, %s, on %s: %s\n", Clean(f.ID), name, f.Kind, Binary(f.Size), drives, Clean(f.Issue))
+			continue
+		}
 		fmt.Fprintf(&b, "found on drives that are not claimed, and not used: volume %s%s, %v, %s, on %s: `drivebay claim %s` or `drivebay volume adopt %s`\n",
 			Clean(f.ID), name, f.Kind, Binary(f.Size), drives, drives, Clean(f.ID))
 	}
