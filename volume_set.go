@@ -49,8 +49,7 @@ type VolumeSet struct {
 	Problems  []string         `json:"problems,omitempty"`
 }
 
-// FoundVolume is a volume without a record: its drive is not claimed, and came from another machine or
-// the records were lost, or this version cannot record the volume. It is only shown.
+// FoundVolume is a volume that is only shown: it has no record, and its drive is not claimed or it has an Issue.
 type FoundVolume struct {
 	ID     string       `json:"id"`
 	Name   string       `json:"name,omitempty"` // if the drive has it

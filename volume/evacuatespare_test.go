@@ -92,3 +92,48 @@ func TestReleasedAwayTakesNoSpare(t *testing.T) {
 		})
 	}
 }
+
+// TestSpareForUnseenLeg: LVM does not see a leg of a mirror: its label was erased, or its drive is away. The spare for it has room for the leg.
+func TestSpareForUnseenLeg(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"erased label", "away"} {
+		t.Run(way, func(t *testing.T) {
+			spec := hostsim.Spec{Drives: []hostsim.Group{
+				{Count: 2, Kind: hostsim.KindNVMe, Serial: "OLD{n}", Size: "4GB"}, {Count: 1, Kind: hostsim.KindNVMe, Serial: "TINY", Size: "1GB"}, {Count: 1, Kind: hostsim.KindNVMe, Serial: "NEXT", Size: "5GB"}}}
+			onMachine(t, spec, volume.Options{}, func(s *stand) {
+				cordon := func(on bool) {
+					for _, d := range s.mgr.Snapshot().Drives {
+						s.must(s.mgr.Cordon(s.Context(), d.ID, on && !strings.HasPrefix(d.Serial, "OLD")))
+					}
+				}
+				cordon(true)
+				r := requests()["a mirror"]
+				r.Size.Required = 2 << 30
+				v := s.make("v", r)
+				cordon(false)
+				old := v.Location.Drives[0]
+				d, _ := s.mgr.Snapshot().Find(old)
+				if way == "away" {
+					s.inject(old, "vanish")
+				} else {
+					s.eraseFront(d.Name + "p1")
+				}
+				time.Sleep(3 * time.Minute)
+				room, err := s.e.Room(s.Context(), v.ID, drivebay.RoomQuery{Leave: old})
+				s.must(err)
+				if room.Against != "" || s.serialOf(room.Target) != "NEXT" {
+					t.Errorf("room to leave: %+v", room)
+				}
+				s.must(s.mgr.Operate(s.Context(), old, drivebay.LeaveRelease, ""))
+				time.Sleep(10 * time.Minute)
+				if way != "away" {
+					s.inject(old, "vanish")
+				}
+				s.usage(old, drivebay.UsageReleased, 30*time.Minute)
+				if is := s.of(v); is.Condition.Abnormal() || !strings.HasPrefix(s.serialOf(is.Location.Drives[0])+s.serialOf(is.Location.Drives[1]), "NEXT") {
+					t.Errorf("it is on %v: %v", is.Location.Drives, is.Condition)
+				}
+			})
+		})
+	}
+}

@@ -52,11 +52,7 @@ func (e *Evacuator) startMove(ctx context.Context, h *groups.VolumeGroup, from s
 	if len(h.Drives) < ledger.DrivesPerGroup(h.Kind) { // the target would be taken for the drive that is unknown
 		return fmt.Errorf("volume group %s: %w: it is a mirror that was found with one of its two drives, and does not move without the other one: put that in, or copy what is on the volume and delete it", h.VG, drivebay.ErrPending)
 	}
-	w := inventory.WantLike(e.Drives.Snapshot(), h.Drives, from)
-	if pv := e.Groups.PVIn(r, g, from); pv != "" {
-		p, _ := r.PV(pv)
-		w.Taken, w.Whole = g.AllocatedOn(pv), p.Size
-	}
+	w := inventory.WantLike(e.Drives.Snapshot(), h.Drives, from, g, e.Groups.PVIn(r, g, from))
 	return e.withIdleGroup(h.VG, func(h *groups.VolumeGroup) error {
 		e.Provision.Placing.Lock()
 		defer e.Provision.Placing.Unlock()

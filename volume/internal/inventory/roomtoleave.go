@@ -37,14 +37,7 @@ func (s PlacementView) roomForGroup(v *drivebay.Volume, from string) (string, er
 	if g == nil { // or LVM has not been asked yet
 		return "", fmt.Errorf("volume group %s is not listed: %w", v.Location.VG, drivebay.ErrPending)
 	}
-	w := WantLike(s.Drives, v.Location.Drives, from)
-	dev := s.Index.LVM.PVs[from]
-	for _, pv := range g.PVs {
-		if dev != "" && pv.Device == dev {
-			w.Taken, w.Whole = g.AllocatedOn(pv.UUID), pv.Size
-		}
-	}
-	d, err := s.Spare(w, v.Location.Drives)
+	d, err := s.Spare(WantLike(s.Drives, v.Location.Drives, from, g, s.Members(g)[from]), v.Location.Drives)
 	if err != nil {
 		return "", err
 	}

@@ -21,9 +21,15 @@ type Want struct {
 	Whole uint64          // bytes of the old physical volume: with as many, its free space stays too
 }
 
-// WantLike returns what a spare must have in place of the drive that leaves. Another drive of its group stands in for one of
-// which only the id is known: its record was lost while it was away.
-func WantLike(s *drivebay.Snapshot, drives []string, leaves string) (w Want) {
+// WantLike returns what a spare must have in place of the drive that leaves, with that physical volume of the group. Another drive of the group
+// stands in for one of which only the id is known: its record was lost while it was away. If LVM does not see the physical volume (""), the
+// fullest one of the group stands in: the legs of a mirror are of one size.
+func WantLike(s *drivebay.Snapshot, drives []string, leaves string, g *lvm.Group, pv string) (w Want) {
+	for _, p := range g.PVs {
+		if p.UUID == pv || pv == "" {
+			w.Taken, w.Whole = max(w.Taken, g.AllocatedOn(p.UUID)), max(w.Whole, p.Size)
+		}
+	}
 	for _, id := range drives {
 		if d, known := steps.DriveOf(s, id); known && d.LogicalBlock > 0 && (w.Like == nil || id == leaves) {
 			w.Like, w.Block = d, d.LogicalBlock
@@ -49,7 +55,7 @@ func (s PlacementView) Spare(w Want, but []string) (*drivebay.Drive, error) {
 	var offers []offer
 	for _, r := range s.Rooms(drivebay.Class{Backing: drivebay.BackingLVM}) {
 		size := place.PVExtents(place.Largest(r.Free).Size()) * lvm.ExtentSize
-		if r.PV == nil && !beside(r.Drive) && r.Drive.LogicalBlock == w.Block && size >= w.Taken {
+		if r.PV == nil && !beside(r.Drive) && r.Drive.LogicalBlock == w.Block && size >= max(w.Taken, 1) {
 			offers = append(offers, offer{r.Drive, size})
 		}
 	}
