@@ -14,15 +14,23 @@ func (s PlacementView) sites(c drivebay.Class) []place.Site {
 	return place.SitesIn(s.Rooms(c), c)
 }
 
-// Choose returns the best place for a volume; drives in without have been tried.
+// Choose returns the best place for a volume; the places in without have been tried, see place.KeyOf. Each drive of a mirror that was tried can
+// be the one that is unfit: the other one is paired with a third drive.
 func (s PlacementView) Choose(c drivebay.Class, size uint64, without map[string]bool) (place.Site, error) {
-	return s.choose(s.sites(c), c, size, without)
+	rooms := s.Rooms(c)
+	at, err := s.choose(place.SitesIn(rooms, c), c, size, without)
+	for i := 0; i < len(rooms) && err != nil && c.Backing == drivebay.BackingMirror && len(without) > 0; i++ {
+		if other, none := s.choose(place.SitesIn(slices.Delete(slices.Clone(rooms), i, i+1), c), c, size, without); none == nil {
+			return other, nil
+		}
+	}
+	return at, err
 }
 
 func (s PlacementView) choose(sites []place.Site, c drivebay.Class, size uint64, without map[string]bool) (place.Site, error) {
 	most := uint64(0)
 	for _, at := range sites {
-		if slices.ContainsFunc(at.Rooms, func(r place.DriveSpace) bool { return without[r.Drive.ID] }) {
+		if without[at.Key()] {
 			continue
 		}
 		if at.Most >= size {

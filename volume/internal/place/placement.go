@@ -2,6 +2,7 @@ package place
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/units"
@@ -14,6 +15,18 @@ type Site struct {
 	Rooms []DriveSpace
 	Most  uint64 // bytes that one volume can have
 }
+
+// Key identifies the place by its drives.
+func (at Site) Key() string {
+	var drives []string
+	for _, r := range at.Rooms {
+		drives = append(drives, r.Drive.ID)
+	}
+	return KeyOf(drives)
+}
+
+// KeyOf returns the key of the place that has these drives; of one drive, it is the id of the drive.
+func KeyOf(drives []string) string { return strings.Join(slices.Sorted(slices.Values(drives)), " ") }
 
 // SitesIn returns the places for volumes of a class.
 func SitesIn(rooms []DriveSpace, c drivebay.Class) []Site {

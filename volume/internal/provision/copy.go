@@ -92,7 +92,7 @@ func (e *Provisioner) besideSource(v *drivebay.Volume, work *drivebay.Work, r dr
 		return err
 	}
 	for _, room := range e.Inventory.PlacementView().Rooms(r.Class) {
-		if room.PV == nil || room.PV.Group != o.VG || without[room.Drive.ID] {
+		if room.PV == nil || room.PV.Group != o.VG || without[place.KeyOf(o.Drives)] {
 			continue
 		}
 		if left := room.PV.Extents * lvm.ExtentSize; left < v.Size+place.Overhead(o.luks) {

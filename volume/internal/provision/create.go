@@ -178,9 +178,7 @@ func (e *Provisioner) Create(ctx context.Context, id string, r drivebay.VolumeRe
 			return errors.Join(err, forgot)
 		}
 		refused = err
-		for _, d := range rec.Volume.Location.Drives {
-			without[d] = true
-		}
+		without[place.KeyOf(rec.Volume.Location.Drives)] = true
 	}
 }
 
