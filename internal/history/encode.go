@@ -1,4 +1,4 @@
-// Package history keeps what was measured of each drive for 90 days: as it was measured for two days, then
+// Package history keeps what was measured of each drive on the last 90 days of the machine: as it was measured for two days, then
 // one point an hour. It decides what is kept and how it is encoded; a Store keeps the bytes.
 package history
 

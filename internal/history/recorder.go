@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// FineFor and KeptFor are the ages up to which points are kept as measured, and at all.
-	FineFor = 48 * time.Hour
-	KeptFor = 90 * 24 * time.Hour
+	// FineFor is the age up to which points are kept as measured. KeptDays is how many days with points are kept at all: days are counted, not
+	// their age, because a clock that is ahead for an hour would else delete them all.
+	FineFor  = 48 * time.Hour
+	KeptDays = 90
 	// Step is the interval of the points as measured.
 	Step = 5 * time.Minute
 
@@ -157,13 +158,18 @@ func (r *Recorder) flush(now, end time.Time) error {
 		}
 	}
 	until := now.Truncate(day).Add(-FineFor)
-	before := [drivebay.HistoryLevels]time.Time{drivebay.HistoryFine: until, drivebay.HistoryCoarse: now.Add(-KeptFor)}
+	before := [drivebay.HistoryLevels]time.Time{drivebay.HistoryFine: until}
 	if !until.Equal(r.tidied) { // once a day, after a start, and after the clock was set
 		old, err := r.store.History(drivebay.HistoryFine, time.Time{}, until, "")
 		if err != nil {
 			return err
 		}
 		add = append(add, coarse(old)...)
+		kept, err := r.store.History(drivebay.HistoryCoarse, time.Time{}, time.Time{}, "")
+		if err != nil {
+			return err
+		}
+		before[drivebay.HistoryCoarse] = oldest(append(kept, add...))
 	}
 	if len(add) > 0 {
 		if err := r.store.PutHistory(add, before); err != nil {
@@ -178,6 +184,20 @@ func (r *Recorder) flush(now, end time.Time) error {
 		of.points = slices.Clone(of.points[pending(of.points, end):])
 	}
 	return nil
+}
+
+// oldest returns the first of the days that are kept; zero: all of these.
+func oldest(chunks []drivebay.HistoryChunk) time.Time {
+	days := map[time.Time]bool{}
+	for _, c := range chunks {
+		if c.Level == drivebay.HistoryCoarse {
+			days[c.Start.Truncate(day)] = true
+		}
+	}
+	if len(days) <= KeptDays {
+		return time.Time{}
+	}
+	return slices.SortedFunc(maps.Keys(days), time.Time.Compare)[len(days)-KeptDays]
 }
 
 // pending returns how many points are before a time.
