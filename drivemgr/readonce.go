@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/drivemgr/internal/inventory"
 	"github.com/drivebay/drivebay/drivemgr/internal/state"
 	"github.com/drivebay/drivebay/internal/host"
 )
@@ -16,7 +15,7 @@ import (
 // timeout the kernel resets a drive that is spinning up.
 func ReadOnce(ctx context.Context, machine host.Machine, opt Options) (*drivebay.Snapshot, error) {
 	m := New(machine, nil, opt)
-	m.tracking.ApplyListing(m.tracking.ListMachine(ctx, inventory.Options{Loop: m.state.Opt.Loop}))
+	m.tracking.ApplyListing(m.tracking.ListMachine(ctx, m.tracking.ListOptions(false)))
 	var wg sync.WaitGroup
 	results := make(chan state.Reading, len(m.state.Drives))
 	for _, t := range m.state.Drives {

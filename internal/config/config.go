@@ -29,7 +29,7 @@ type Config struct {
 	NodeID         string             `yaml:"nodeID" flag:"node-id" doc:"Name of this machine in the container orchestrator, at most 128 bytes. Empty: the host name."`
 	VolumeRoots    []string           `yaml:"volumeRoots" flag:"volume-roots" doc:"Directories below which volumes may be mounted, absolute and without links: /var/lib/kubelet for Kubernetes, the client/csi directory of Nomad, or another one."`
 	Root           string             `yaml:"root" flag:"root" doc:"Directory that contains sys/, proc/ and run/ of the machine."`
-	Loop           bool               `yaml:"loop" flag:"loop" live:"yes" doc:"Show loop devices as drives."`
+	Loop           bool               `yaml:"loop" flag:"loop" live:"yes" doc:"Show loop devices as drives. One that is claimed or has volumes is always shown."`
 	Claim          drivebay.Selectors `yaml:"claim" flag:"claim" live:"yes" doc:"Drives that may be used for volumes, such as type=nvme,size>=1TB; serial=S64H*. Keys are id, serial, vendor, model, type, transport, bay, enclosure and size; \"all\" means all drives. Empty: only drives that an operator claimed. A drive with content is never claimed."`
 	Sim            string             `yaml:"sim" flag:"sim" doc:"File that describes a simulated machine, which the daemon manages instead of the real one. The default of poll.evidence is then 10s."`
 

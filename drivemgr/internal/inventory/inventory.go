@@ -14,6 +14,9 @@ import (
 // Options holds what counts as a drive and how much a listing reads.
 type Options struct {
 	Loop bool // loop devices count as drives
+	// KeptLoops holds the serials of loop devices that count as drives also without Loop: they are claimed, or have volumes. Such a
+	// drive would otherwise count as gone, and its volumes as missing, while they are mounted.
+	KeptLoops map[string]bool
 	// SkipEnclosures leaves out the lights of enclosures and the status of their bays: each read
 	// is a command to the enclosure (drivers/scsi/ses.c, ses_get_locate and
 	// ses_get_status), and a big enclosure has a hundred bays.
@@ -52,7 +55,7 @@ func Observe(files host.Files, mounts []host.Mount, opt Options) Listing {
 		if !mayBeDrive(name, opt) {
 			continue
 		}
-		if d, ok := readDrive(s, name); ok {
+		if d, ok := readDrive(s, name); ok && (opt.Loop || !isLoop(name) || opt.KeptLoops[d.Serial]) {
 			uses.addUses(&d)
 			drives = append(drives, d)
 		}
@@ -80,9 +83,11 @@ func isRecording(files host.Files) bool {
 // notDrives matches block devices that are not drives.
 var notDrives = regexp.MustCompile(`^(dm-|md|zram|ram|sr|fd|nbd|rbd|drbd|bcache|zd|nullb|ublkb|mtdblock|pmem|mmcblk\d+(boot\d+|rpmb|gp\d+)|nvme\d+c\d+n\d+)`)
 
+func isLoop(name string) bool { return strings.HasPrefix(name, "loop") }
+
 func mayBeDrive(name string, opt Options) bool {
-	if strings.HasPrefix(name, "loop") {
-		return opt.Loop
+	if isLoop(name) {
+		return opt.Loop || len(opt.KeptLoops) > 0
 	}
 	return !notDrives.MatchString(name)
 }
@@ -127,7 +132,7 @@ func readDrive(s *sysfs.Reader, name string) (drivebay.Drive, bool) {
 		return d, false
 	}
 	d.Removable = s.Text(path+"/removable") == "1"
-	if sectors == 0 && (d.Removable || strings.HasPrefix(name, "loop")) { // a card reader without a card, a loop device without a file
+	if sectors == 0 && (d.Removable || isLoop(name)) { // a card reader without a card, a loop device without a file
 		return d, false
 	}
 	d.Size = sectors * 512 // always in 512-byte units, whatever the drive's block is (block/genhd.c)
@@ -162,7 +167,7 @@ func familyOf(name string, s *sysfs.Reader, path string) func(*sysfs.Reader, str
 		return readNVMe
 	case strings.HasPrefix(name, "mmcblk"):
 		return readMMC
-	case strings.HasPrefix(name, "loop"):
+	case isLoop(name):
 		return readLoop
 	case strings.HasPrefix(name, "sd"):
 		return readSCSI

@@ -4,16 +4,29 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr/internal/inventory"
 	"github.com/drivebay/drivebay/drivemgr/internal/replacement"
 	"github.com/drivebay/drivebay/drivemgr/internal/state"
 	"github.com/drivebay/drivebay/internal/lane"
 )
 
+// ListOptions returns what a listing shows and reads.
+func (m *Tracker) ListOptions(skipEnclosures bool) inventory.Options {
+	opt := inventory.Options{Loop: m.State.Opt.Loop, SkipEnclosures: skipEnclosures, Ours: m.State.Ours(), KeptLoops: map[string]bool{}}
+	owners, _ := m.namedDrives()
+	for id, t := range m.State.Drives {
+		if t.Drive.Transport == drivebay.TransportLoop && t.Drive.Serial != "" && (t.Rec.Claim != nil || owners[id] != "") {
+			opt.KeptLoops[t.Drive.Serial] = true
+		}
+	}
+	return opt
+}
+
 // Relist lists the drives and their uses now, without reading enclosures.
 func (m *Tracker) Relist(ctx context.Context) error {
-	opt := inventory.Options{SkipEnclosures: true}
-	if err := m.State.Do(ctx, func() error { opt.Loop, opt.Ours = m.State.Opt.Loop, m.State.Ours(); return nil }); err != nil {
+	var opt inventory.Options
+	if err := m.State.Do(ctx, func() error { opt = m.ListOptions(true); return nil }); err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, replacement.RemoveTime)
@@ -28,7 +41,7 @@ func (m *Tracker) Relist(ctx context.Context) error {
 // ListInBackground lists the machine in a goroutine: even sysfs can hang, since the LED
 // file of an enclosure sends a command to it.
 func (m *Tracker) ListInBackground(ctx context.Context, skipEnclosures bool) {
-	opt := inventory.Options{Loop: m.State.Opt.Loop, SkipEnclosures: skipEnclosures, Ours: m.State.Ours()}
+	opt := m.ListOptions(skipEnclosures)
 	go func() {
 		l := m.ListMachine(ctx, opt)
 		select {
@@ -53,7 +66,7 @@ func (m *Tracker) ListMachine(ctx context.Context, opt inventory.Options) invent
 // Refresh lists the machine now, and schedules a reading of all drives with their content.
 func (m *Tracker) Refresh(ctx context.Context) error {
 	var opt inventory.Options
-	if err := m.State.Do(ctx, func() error { opt.Loop, opt.Ours = m.State.Opt.Loop, m.State.Ours(); return nil }); err != nil {
+	if err := m.State.Do(ctx, func() error { opt = m.ListOptions(false); return nil }); err != nil {
 		return err
 	}
 	l := m.ListMachine(ctx, opt)
