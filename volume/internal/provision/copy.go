@@ -87,6 +87,9 @@ func (e *Provisioner) besideSource(v *drivebay.Volume, work *drivebay.Work, r dr
 	case o.fs == "btrfs":
 		return fmt.Errorf("%w: a btrfs cannot be copied: two with one UUID cannot be mounted", drivebay.ErrNoSupport)
 	}
+	if err := ofClass(e.Drives.Snapshot(), o.Location, r.Class); err != nil {
+		return err
+	}
 	r.Size.Required = cmp.Or(r.Size.Required, o.size)
 	if v.Size, err = place.SizeOf(r.Size, r.Class, r.Block, o.size); err != nil {
 		return err
@@ -114,4 +117,15 @@ func (e *Provisioner) besideSource(v *drivebay.Volume, work *drivebay.Work, r dr
 		}
 	}
 	return fmt.Errorf("%w: drive %s takes no new volumes", drivebay.ErrNoSpace, strings.Join(o.Drives, ", "))
+}
+
+// ofClass refuses a copy whose class is for drives of another type than that of its source: it is made in the pool of the source, so that no
+// repetition of the request can succeed.
+func ofClass(drives *drivebay.Snapshot, source drivebay.Location, c drivebay.Class) error {
+	for _, id := range source.Drives {
+		if d, known := drives.Get(id); known && c.Drives != drivebay.TypeUnknown && d.Type != c.Drives {
+			return fmt.Errorf("%w: a copy is on the drive of its source, and drive %s (%s) is no %v: use a class for its type, or one for any", drivebay.ErrNoSupport, id, d.Name, c.Drives)
+		}
+	}
+	return nil
 }
