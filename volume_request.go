@@ -274,4 +274,5 @@ type Amount struct{ Total, Used, Available uint64 }
 // VolumeCapabilities is what a machine supports besides plain volumes.
 type VolumeCapabilities struct {
 	Snapshots bool // and clones: thin logical volumes work on this machine
+	Unknown   bool // whether it has them is not known yet
 }

@@ -1,6 +1,10 @@
 package csi
 
-import wire "github.com/container-storage-interface/spec/lib/go/csi"
+import (
+	wire "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
 
 // level is what a machine must have for a call to be available.
 type level uint8
@@ -19,14 +23,20 @@ func (s *Server) pluginLevel() level {
 	return withVolumes
 }
 
-func (s *Server) level() level {
-	switch v := s.sets(); {
-	case v == nil:
-		return withDrives
-	case v.Capabilities().Snapshots:
-		return withSnapshots
+// level returns what this machine has, an error while that is not known. It may run a program: a call for which pluginLevel
+// decides does not wait for it.
+func (s *Server) level() (level, error) {
+	v := s.sets()
+	if v == nil {
+		return withDrives, nil
 	}
-	return withVolumes
+	switch has := v.Capabilities(); {
+	case has.Snapshots:
+		return withSnapshots, nil
+	case has.Unknown:
+		return withVolumes, status.Error(codes.Unavailable, "whether this machine has snapshots and clones is not known yet: LVM does not answer; retry later")
+	}
+	return withVolumes, nil
 }
 
 // implemented holds the implemented calls and what they need. The guard refuses a call

@@ -20,8 +20,12 @@ func newController(s *Server) *controller {
 }
 
 func (c *controller) ControllerGetCapabilities(context.Context, *wire.ControllerGetCapabilitiesRequest) (*wire.ControllerGetCapabilitiesResponse, error) {
+	has, err := c.level()
+	if err != nil { // a sidecar asks once, and keeps the answer
+		return nil, err
+	}
 	resp := &wire.ControllerGetCapabilitiesResponse{}
-	for _, kind := range granted(controllerCapabilities, c.level()) {
+	for _, kind := range granted(controllerCapabilities, has) {
 		resp.Capabilities = append(resp.Capabilities, &wire.ControllerServiceCapability{
 			Type: &wire.ControllerServiceCapability_Rpc{Rpc: &wire.ControllerServiceCapability_RPC{Type: kind}}})
 	}

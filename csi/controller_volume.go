@@ -16,8 +16,12 @@ func (c *controller) CreateVolume(ctx context.Context, req *wire.CreateVolumeReq
 	if err != nil {
 		return nil, err
 	}
-	if r.Source != (drivebay.Source{}) && c.level() < withSnapshots {
-		return nil, fmt.Errorf("volume_content_source: %w: %s", drivebay.ErrNoSupport, c.whyNoSnapshots())
+	if r.Source != (drivebay.Source{}) {
+		if has, err := c.level(); err != nil {
+			return nil, err
+		} else if has < withSnapshots {
+			return nil, fmt.Errorf("volume_content_source: %w: %s", drivebay.ErrNoSupport, c.whyNoSnapshots())
+		}
 	}
 	nodes, err := c.reaches(req.AccessibilityRequirements)
 	if err != nil {

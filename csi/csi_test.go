@@ -289,3 +289,38 @@ func TestGuard(t *testing.T) {
 		}
 	}
 }
+
+// undecided is an engine that does not know yet whether there are snapshots, and counts who asks.
+type undecided struct {
+	*memory
+	asked atomic.Int64
+}
+
+func (u *undecided) Capabilities() drivebay.VolumeCapabilities {
+	u.asked.Add(1)
+	return drivebay.VolumeCapabilities{Unknown: true}
+}
+
+// TestSnapshotsNotKnown: while it is not known whether a machine has snapshots, a call that depends on it is to be repeated. The others do
+// not ask: the answer may have to wait for a program.
+func TestSnapshotsNotKnown(t *testing.T) {
+	u := &undecided{memory: newMemory()}
+	e, endpoint, conn, _ := rig(t, u)
+	e.set(drivebay.Snapshot{Seq: 1, Complete: true})
+	depend := map[string]bool{"ControllerGetCapabilities": true, "CreateSnapshot": true, "DeleteSnapshot": true, "ListSnapshots": true, "GetSnapshot": true}
+	for _, call := range Calls() {
+		_, method, _ := strings.Cut(call, ".")
+		before := u.asked.Load()
+		_, err := Call(t.Context(), endpoint, call, "")
+		if (status.Code(err) == codes.Unavailable) != depend[method] || (u.asked.Load() > before) != depend[method] {
+			t.Errorf("%s: %v, asked %d times", call, err, u.asked.Load()-before)
+		}
+	}
+	_, err := wire.NewControllerClient(conn).CreateVolume(t.Context(), &wire.CreateVolumeRequest{Name: "copy",
+		VolumeCapabilities: []*wire.VolumeCapability{{AccessMode: &wire.VolumeCapability_AccessMode{Mode: wire.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
+			AccessType: &wire.VolumeCapability_Mount{Mount: &wire.VolumeCapability_MountVolume{}}}},
+		VolumeContentSource: &wire.VolumeContentSource{Type: &wire.VolumeContentSource_Volume{Volume: &wire.VolumeContentSource_VolumeSource{VolumeId: "x"}}}})
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("a copy: %v", err)
+	}
+}

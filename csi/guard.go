@@ -15,10 +15,14 @@ func (s *Server) admit(method string, req proto.Message) error {
 	switch needs, ok := implemented[op]; {
 	case !ok:
 		return status.Errorf(codes.Unimplemented, "%s: not implemented", op)
-	case needs > withVolumes && s.pluginLevel() == withVolumes && s.level() < needs:
-		return status.Errorf(codes.Unimplemented, "%s: not available: %s", op, s.whyNoSnapshots())
-	case needs > withDrives && s.level() < needs:
+	case needs > withDrives && s.pluginLevel() == withDrives:
 		return status.Errorf(codes.Unimplemented, "%s: not available on this machine: the daemon manages no volumes here", op)
+	case needs > withVolumes:
+		if has, err := s.level(); err != nil {
+			return err
+		} else if has < needs {
+			return status.Errorf(codes.Unimplemented, "%s: not available: %s", op, s.whyNoSnapshots())
+		}
 	}
 	return checkFields(req.ProtoReflect())
 }

@@ -16,7 +16,7 @@ func newNode(s *Server) *node { return &node{Server: s, volumes: s.opt.Volumes} 
 
 func (n *node) NodeGetCapabilities(context.Context, *wire.NodeGetCapabilitiesRequest) (*wire.NodeGetCapabilitiesResponse, error) {
 	resp := &wire.NodeGetCapabilitiesResponse{}
-	for _, kind := range granted(nodeCapabilities, n.level()) {
+	for _, kind := range granted(nodeCapabilities, n.pluginLevel()) {
 		resp.Capabilities = append(resp.Capabilities, &wire.NodeServiceCapability{
 			Type: &wire.NodeServiceCapability_Rpc{Rpc: &wire.NodeServiceCapability_RPC{Type: kind}}})
 	}

@@ -114,10 +114,7 @@ func (e *Engine) WaitVolumes(ctx context.Context, after uint64) (*drivebay.Volum
 	return e.ledger.Set.Wait(ctx, after)
 }
 
-// Capabilities returns what this machine can do beyond the basics. It runs "lvm version" once,
-// and again if that did not answer in time. Without device-mapper in the kernel, "lvm version"
-// succeeds, but names no driver (seen with 2.03.16). A machine with device-mapper counts as
-// having thin pools: only making one would prove it.
+// Capabilities returns what this machine can do beyond the basics. It runs "lvm version" until that says that LVM works.
 func (e *Engine) Capabilities() drivebay.VolumeCapabilities {
 	return e.capabilities.Capabilities()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/volume"
 )
@@ -110,4 +111,61 @@ func TestToolThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("after the answer: %q", got)
 		}
 	})
+}
+
+// lvmVersion is a machine on which "lvm version" ends as ends says.
+type lvmVersion struct {
+	*hostsim.Machine
+	ends atomic.Pointer[func(context.Context) error]
+}
+
+func (m *lvmVersion) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	if end := m.ends.Load(); end != nil && len(argv) == 2 && argv[0] == "lvm" && argv[1] == "version" {
+		return nil, (*end)(ctx)
+	}
+	return m.Machine.Run(ctx, argv...)
+}
+
+// TestLVMThatDoesNotAnswer: an "lvm version" that stalls or fails proves nothing. Calls that need LVM are to be repeated, do not wait for
+// one another, and succeed once it answers.
+func TestLVMThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	class := drivebay.Class{Backing: drivebay.BackingLVM, Wipe: drivebay.WipeNone, FSType: "ext4"}
+	for name, end := range map[string]func(context.Context) error{
+		"stalls":    func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"is killed": func(context.Context) error { return &host.ExitError{Argv: []string{"lvm", "version"}, Code: -1} },
+		"no memory": func(context.Context) error { return errors.New("fork/exec lvm: cannot allocate memory") },
+	} {
+		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+			m := &lvmVersion{Machine: s.sim}
+			m.ends.Store(&end)
+			s.machine = m
+			s.start()
+			if _, err := s.e.CreateVolume(s.Context(), drivebay.VolumeRequest{Name: "a", Class: class}); !errors.Is(err, drivebay.ErrUnavailable) {
+				t.Errorf("%s: create: %v", name, err)
+			}
+			if _, err := s.e.Capacity(s.Context(), class); !errors.Is(err, drivebay.ErrUnavailable) {
+				t.Errorf("%s: capacity: %v", name, err)
+			}
+			if c := s.e.Capabilities(); !c.Unknown || c.Snapshots {
+				t.Errorf("%s: %+v", name, c)
+			}
+			time.Sleep(time.Minute)
+			go s.e.Capabilities()
+			time.Sleep(time.Second)
+			from := time.Now()
+			s.e.Capabilities()
+			if waited := time.Since(from); waited > 0 {
+				t.Errorf("%s: a second caller waited %v", name, waited)
+			}
+			m.ends.Store(nil)
+			time.Sleep(time.Minute)
+			if _, err := s.e.CreateVolume(s.Context(), drivebay.VolumeRequest{Name: "a", Class: class}); err != nil {
+				t.Errorf("%s: once it answers: %v", name, err)
+			}
+			if c := s.e.Capabilities(); c.Unknown || !c.Snapshots {
+				t.Errorf("%s: once it answers: %+v", name, c)
+			}
+		})
+	}
 }

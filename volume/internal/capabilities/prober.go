@@ -2,6 +2,9 @@ package capabilities
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"time"
@@ -14,29 +17,75 @@ import (
 type Prober struct {
 	*env.Env
 
-	capabilities      drivebay.VolumeCapabilities
-	capabilitiesKnown bool       // the capabilities are known
-	capabilitiesMu    sync.Mutex // held while the capabilities are determined
-	tools             tools
+	tools tools
+	lvm   lvmSupport
 }
 
-// Capabilities returns what this machine can do beyond the basics. It runs "lvm version" once,
-// and again if that did not answer in time. Without device-mapper in the kernel, "lvm version"
-// succeeds, but names no driver (seen with 2.03.16). A machine with device-mapper counts as
-// having thin pools: only making one would prove it.
+// lvmSupport remembers whether LVM works here.
+type lvmSupport struct {
+	mu      sync.Mutex
+	at      time.Time     // when "lvm version" last ended
+	lacks   error         // nil: LVM works
+	looking chan struct{} // closed when the present run ends; nil: none
+}
+
+// Capabilities returns what this machine can do beyond the basics.
 func (e *Prober) Capabilities() drivebay.VolumeCapabilities {
-	e.capabilitiesMu.Lock()
-	defer e.capabilitiesMu.Unlock()
-	if e.LVM == nil || e.capabilitiesKnown {
-		return e.capabilities
+	err := e.LacksLVM()
+	return drivebay.VolumeCapabilities{Snapshots: err == nil, Unknown: errors.Is(err, drivebay.ErrUnavailable)}
+}
+
+// LacksLVM returns why the daemon cannot use LVM on this machine, nil if it can; ErrUnavailable if that is not known. Only an LVM that works
+// is remembered for good: device-mapper can be loaded, and LVM be installed. While one call runs "lvm version", the others use what is known.
+func (e *Prober) LacksLVM() error {
+	if e.LVM == nil {
+		return errNoLVM
 	}
+	s := &e.lvm
+	s.mu.Lock()
+	now := e.Machine.Now()
+	switch over := s.looking; {
+	case over != nil:
+		first := s.at.IsZero()
+		s.mu.Unlock()
+		if first {
+			<-over
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.lacks
+	case !s.at.IsZero() && (s.lacks == nil || now.Sub(s.at).Abs() < lackAgain):
+		defer s.mu.Unlock()
+		return s.lacks
+	}
+	over := make(chan struct{})
+	s.looking = over
+	s.mu.Unlock()
+	lacks := fmt.Errorf("%w: whether this machine has LVM is not known yet", drivebay.ErrUnavailable)
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.lacks, s.at, s.looking = lacks, e.Machine.Now(), nil
+		close(over)
+	}()
+	lacks = e.lookForLVM()
+	return lacks
+}
+
+var errNoLVM = fmt.Errorf("%w: this machine has no LVM", drivebay.ErrNoSupport)
+
+// lookForLVM runs "lvm version". Without device-mapper in the kernel, it succeeds, but names no driver (seen with
+// 2.03.16). A machine with device-mapper counts as having thin pools: only making one would prove it. An "lvm version" that
+// stalls or fails does not prove that there is no LVM.
+func (e *Prober) lookForLVM() error {
 	ctx, cancel := context.WithTimeout(e.Ctx, 10*time.Second)
 	defer cancel()
 	out, err := e.Machine.Run(ctx, "lvm", "version")
-	e.capabilitiesKnown = ctx.Err() == nil
-	e.capabilities.Snapshots = err == nil && strings.Contains(string(out), "Driver version:")
-	return e.capabilities
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !strings.Contains(string(out), "Driver version:"):
+		return errNoLVM
+	case err != nil:
+		return fmt.Errorf("%w: whether this machine has LVM is not known: %w; retry later", drivebay.ErrUnavailable, err)
+	}
+	return nil
 }
-
-// HasLVM reports whether the daemon can use LVM on this machine.
-func (e *Prober) HasLVM() bool { return e.Capabilities().Snapshots }

@@ -26,7 +26,7 @@ func (e *Groups) ReadLVMReport(ctx context.Context, s *drivebay.Snapshot, renew 
 		before := e.LVMChanges.Load()
 		e.Ledger.Mu.Unlock()
 		now := e.Machine.Now()
-		if last != nil && last.Key == key && !renew || last == nil && len(pvs) == 0 || !e.Capabilities.HasLVM() {
+		if last != nil && last.Key == key && !renew || last == nil && len(pvs) == 0 || e.Capabilities.LacksLVM() != nil {
 			return nil
 		}
 		r, unread, err := e.readLVM(ctx, pvs, last.Spoiling())

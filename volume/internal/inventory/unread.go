@@ -332,8 +332,8 @@ func (e *Inventory) whyUnseen(d *drivebay.Drive, p partitions.Part) string {
 		return ""
 	case partitions.Stuck(*d):
 		return "it does not answer"
-	case !e.Capabilities.HasLVM():
-		return "its logical volumes cannot be listed: this machine has no LVM"
+	case e.Capabilities.LacksLVM() != nil:
+		return "its logical volumes cannot be listed: " + e.Capabilities.LacksLVM().Error()
 	case x == nil || x.PVs[d.ID] != p.Dev:
 		return "LVM has not read it yet"
 	}

@@ -64,8 +64,8 @@ func (e *Provisioner) Can(ctx context.Context, c drivebay.Class) error {
 		return fmt.Errorf("encryption %q: %w", c.Encryption, drivebay.ErrNoSupport)
 	case c.Backing.Location() == drivebay.LocationUnknown || !slices.Contains(drivebay.FSTypes, c.FSType):
 		return fmt.Errorf("class: %w: backing %q, filesystem %q", drivebay.ErrInvalid, c.Backing, c.FSType)
-	case place.Unit(c.Backing) != partitions.MiB && !e.Capabilities.HasLVM():
-		return fmt.Errorf("backing %s: %w: this machine has no LVM", c.Backing, drivebay.ErrNoSupport)
+	case place.Unit(c.Backing) != partitions.MiB && e.Capabilities.LacksLVM() != nil:
+		return fmt.Errorf("backing %s: %w", c.Backing, e.Capabilities.LacksLVM())
 	case c.Encryption != "":
 		return e.LUKS.CanEncrypt(ctx)
 	}
