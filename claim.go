@@ -31,39 +31,24 @@ func (d *Drive) TakesVolumes() bool {
 // empty. An unknown property is a reason.
 func (d *Drive) Refusals() []string {
 	var out []string
-	refuse := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	if d.Status != StatusOnline {
-		refuse("its status is %v", d.Status)
-	}
-	if d.IdentityIssue != "" {
-		refuse("it cannot be distinguished from others: %s", d.IdentityIssue)
-	}
-	if d.Copy != "" {
-		refuse("%s", d.Copy)
-	}
-	if d.SizeIssue != "" {
-		refuse("%s", d.SizeIssue)
-	}
-	if d.System {
-		refuse("the machine runs from this drive")
-	}
-	if d.ReadOnly {
-		refuse("it is write-protected")
-	}
-	if d.Size == 0 {
-		refuse("its size is unknown")
-	}
-	if d.Usage != UsageInUse {
-		refuse("its usage is %v, not IN_USE", d.Usage)
-	}
-	for _, u := range d.Uses {
-		if !u.Ours { // a volume of ours in use does not prevent another one
-			refuse("%s", u.refusal())
+	refuse := func(holds bool, why string) {
+		if holds {
+			out = append(out, why)
 		}
 	}
-	if r := d.Content.refusal(); r != "" {
-		refuse("%s", r)
+	refuse(d.Status != StatusOnline, "its status is "+d.Status.String())
+	refuse(d.IdentityIssue != "", "it cannot be distinguished from others: "+d.IdentityIssue)
+	refuse(d.Copy != "", d.Copy)
+	refuse(d.SizeIssue != "", d.SizeIssue)
+	refuse(d.System, "the machine runs from this drive")
+	refuse(d.ReadOnly, "it is write-protected")
+	refuse(d.Size == 0, "its size is unknown")
+	refuse(d.Usage != UsageInUse, "its usage is "+d.Usage.String()+", not IN_USE")
+	for _, u := range d.Uses { // a volume of ours in use does not prevent another one
+		refuse(!u.Ours, u.refusal())
 	}
+	content := d.Content.refusal()
+	refuse(content != "", content)
 	return out
 }
 

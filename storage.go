@@ -60,13 +60,12 @@ var storageWords = map[string]string{StorageDiskRemoved: "absent", StorageDiskFa
 	StorageConfigError: "not written to"}
 
 func (d *Drive) storageReason() string {
-	if d.Status == StatusOffline {
-		return StorageDiskRemoved
-	}
 	switch {
+	case d.Status == StatusOffline:
+		return StorageDiskRemoved
 	case d.Health == HealthBad:
 		return StorageDiskFailure
-	case d.NotWritten() != "":
+	case d.Unusable() != "":
 		return StorageConfigError
 	case d.Health == HealthSuspect:
 		return StorageDiskDegrading
@@ -84,6 +83,21 @@ func (d *Drive) NotWritten() string {
 	return cmp.Or(d.Copy, d.IdentityIssue, d.SizeIssue)
 }
 
+// Unusable returns why a claimed drive that is here gets no new volumes although its health does not show it and no operator keeps them off,
+// "" if nothing does. Of foreign content only what was read counts: the kernel may show a new partition before its name.
+func (d *Drive) Unusable() string {
+	if d.Claim == nil || d.Status == StatusOffline {
+		return ""
+	}
+	if why := d.NotWritten(); why != "" {
+		return why
+	}
+	if d.Status == StatusOnline && d.Usage == UsageInUse && d.Content.Kind == ContentForeign && len(d.Content.Signatures) > 0 {
+		return d.Content.refusal()
+	}
+	return ""
+}
+
 // person describes a drive for an operator at the machine, with its worst finding.
 func (d *Drive) person() string {
 	text := d.Name
@@ -93,7 +107,7 @@ func (d *Drive) person() string {
 	if d.Slot.Bay != "" {
 		text += " in bay " + d.Slot.Bay
 	}
-	if why := d.NotWritten(); why != "" {
+	if why := d.Unusable(); why != "" {
 		return text + ": " + why
 	}
 	if len(d.Findings) > 0 {

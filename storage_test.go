@@ -15,6 +15,9 @@ func TestStorageFindings(t *testing.T) {
 	}
 	protected, copied := drive("a", drivebay.HealthGood, drivebay.StatusOnline), drive("b", drivebay.HealthSuspect, drivebay.StatusOnline)
 	protected.ReadOnly, copied.Copy = true, "it is a copy of drive c"
+	foreign, gone := drive("a", drivebay.HealthGood, drivebay.StatusOnline), drive("a", drivebay.HealthGood, drivebay.StatusUnknown)
+	foreign.Usage, foreign.Content = drivebay.UsageInUse, drivebay.Content{Kind: drivebay.ContentForeign, Signatures: []drivebay.Signature{{Format: "ext4"}}}
+	gone.Content = foreign.Content
 	dead := drive("c", drivebay.HealthBad, drivebay.StatusOnline)
 	dead.Kernel = &drivebay.Kernel{State: "offline"}
 	online, offline := drivebay.StatusOnline, drivebay.StatusOffline
@@ -36,6 +39,8 @@ func TestStorageFindings(t *testing.T) {
 		{"not surely there", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthGood, drivebay.StatusUnknown)}}, "HealthUnknown"},
 		{"write-protected", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{protected, drive("b", drivebay.HealthGood, online)}}, "ConfigError"},
 		{"a copy", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{copied}}, "ConfigError"},
+		{"another program has made a filesystem on it", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{foreign}}, "ConfigError"},
+		{"the same, and not surely there", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{gone}}, "HealthUnknown"},
 		{"of each kind", drivebay.Snapshot{Complete: true, Drives: []drivebay.Drive{drive("a", drivebay.HealthBad, online), drive("b", drivebay.HealthSuspect, online), drive("c", drivebay.HealthBad, online)}}, "DiskFailure DiskDegrading"},
 	} {
 		var got []string

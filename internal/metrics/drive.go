@@ -97,6 +97,9 @@ var generalMetrics = []metric[*drivebay.Drive]{
 	{"identity_conflict", "Whether another drive has the same identity or the same content, or the drive has no identity.", gauge, nil, func(d *drivebay.Drive, add emit) {
 		add(truth(d.IdentityIssue != "" || d.Copy != ""))
 	}},
+	{"unusable", "Whether the drive is claimed and present, and gets no new volumes for a reason that its health does not show: it is write-protected, shrank, cannot be distinguished from another drive, or has foreign content.", gauge, nil, func(d *drivebay.Drive, add emit) {
+		add(truth(d.Unusable() != ""))
+	}},
 	{"usage", "Usage of the drive (docs/drive-usage.md).", gauge, []string{"usage"}, func(d *drivebay.Drive, add emit) { add(1, d.Usage.String()) }},
 	{"predecessor", "The drive that this drive replaced; absent for a drive that replaced none.", gauge, []string{"predecessor"}, func(d *drivebay.Drive, add emit) {
 		if d.Succeeds != nil && !d.Succeeds.Taken.IsZero() {

@@ -369,8 +369,8 @@ func troubleOf(d *drivebay.Drive) string {
 		}
 	case d.NotWritten() != "":
 		text = d.NotWritten()
-	case foreign(d) != "":
-		text = foreign(d)
+	case d.Unusable() != "":
+		text = d.Unusable()
 	case d.Denied:
 		text = "the daemon may not open the drive"
 	default:

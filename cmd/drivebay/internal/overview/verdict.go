@@ -81,22 +81,12 @@ func ofDrive(d *drivebay.Drive, known bool) Verdict {
 		return Degraded
 	case d.Health == drivebay.HealthBad && !holdsOthers(d, known):
 		return Degraded
-	case d.Copy != "" || d.Usage == drivebay.UsageFailed, d.Claim != nil && d.NotWritten() != "", foreign(d) != "": // its health does not show it, nor does a volume if it has none
+	case d.Copy != "" || d.Usage == drivebay.UsageFailed, d.Unusable() != "": // its health does not show it, nor does a volume if it has none
 		return max(OfHealth(d.Health), Degraded)
 	case d.Status == drivebay.StatusUnknown:
 		return max(OfHealth(d.Health), CannotTell)
 	}
 	return OfHealth(d.Health)
-}
-
-// foreign returns what was read on a claimed drive that is not ours, "" if nothing was: another program has written to it since it was
-// claimed, and it takes no new volumes. What the kernel shows alone does not count: it may show a new partition before its name.
-func foreign(d *drivebay.Drive) string {
-	if d.Claim == nil || d.Status != drivebay.StatusOnline || d.Usage != drivebay.UsageInUse || d.Content.Kind != drivebay.ContentForeign || len(d.Content.Signatures) == 0 {
-		return ""
-	}
-	all := d.Refusals()
-	return all[len(all)-1] // that of the content
 }
 
 // holdsOthers reports whether a drive may hold data beside the volumes that are known.
