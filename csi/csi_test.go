@@ -232,6 +232,11 @@ func TestStorageHealth(t *testing.T) {
 	if r, err := ask(); err != nil || len(r.BackendHealth) != 0 {
 		t.Errorf("all ours are well: %v, %v", r, err)
 	}
+	well := drivebay.Snapshot{Seq: 1, Complete: true, Drives: []drivebay.Drive{claimed("well", drivebay.HealthGood, drivebay.StatusOnline)}}
+	e.set(well, "the daemon has not looked at the drives since noon and hangs")
+	if r, err := ask(); err != nil || len(r.BackendHealth) != 1 || r.BackendHealth[0].Reason != drivebay.StorageNotObserved || !strings.Contains(r.BackendHealth[0].Message, "hangs") {
+		t.Errorf("a daemon that hangs: %v, %v", r, err)
+	}
 	e.set(drivebay.Snapshot{Seq: 2, Complete: true, Drives: []drivebay.Drive{foreign, claimed("bad1", drivebay.HealthBad, drivebay.StatusOnline),
 		claimed("bad2", drivebay.HealthBad, drivebay.StatusOnline), claimed("old", drivebay.HealthSuspect, drivebay.StatusOnline), claimed("gone", drivebay.HealthUnknown, drivebay.StatusOffline)}})
 	r, err := ask()

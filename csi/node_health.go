@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	wire "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/drivebay/drivebay"
@@ -30,14 +31,18 @@ func (n *node) NodeGetVolumeHealth(ctx context.Context, req *wire.NodeGetVolumeH
 	return &wire.NodeGetVolumeHealthResponse{VolumeHealth: healthAnswer(v.ID, condition)}, nil
 }
 
-// NodeGetStorageHealth answers from the last verdicts. It reads no drive.
+// NodeGetStorageHealth answers from the last verdicts. It reads no drive. While the manager cannot work, these may be old, or lack the claims.
 func (n *node) NodeGetStorageHealth(context.Context, *wire.NodeGetStorageHealthRequest) (*wire.NodeGetStorageHealthResponse, error) {
 	snap, err := n.snapshot()
 	if err != nil {
 		return nil, err
 	}
 	resp := &wire.NodeGetStorageHealthResponse{}
-	for _, f := range drivebay.StorageFindings(snap) {
+	var unready []drivebay.StorageFinding
+	if why := n.engine.Unready(); len(why) > 0 {
+		unready = []drivebay.StorageFinding{{Reason: drivebay.StorageNotObserved, Message: strings.Join(why, "; ")}}
+	}
+	for _, f := range append(unready, drivebay.StorageFindings(snap)...) {
 		kind := wire.StorageHealthErrorType_STORAGE_DEGRADED
 		if f.Unreachable {
 			kind = wire.StorageHealthErrorType_STORAGE_UNREACHABLE
