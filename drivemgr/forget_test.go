@@ -6,6 +6,8 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/store"
 )
 
@@ -44,4 +46,37 @@ func TestForgetAfter(t *testing.T) {
 			})
 		})
 	}
+}
+
+// ahead is a machine whose clock is a year ahead.
+type ahead struct{ *hostsim.Machine }
+
+func (m ahead) Now() time.Time { return m.Machine.Now().AddDate(1, 0, 0) }
+
+// TestForgetWithClockAhead: a daemon that starts with a clock that is ahead, until it is set, does not delete the record of a drive that is
+// absent for a short time.
+func TestForgetWithClockAhead(t *testing.T) {
+	st, serial, id := store.Memory(), "", ""
+	onRack(t, 9, st, drivemgr.Options{}, func(r *rig) {
+		d := r.pick(drivebay.ProtocolATA, 0)
+		serial, id = d.Serial, d.ID
+		r.inject(serial, "vanish")
+		time.Sleep(time.Minute)
+	})
+	vanished := func(m *hostsim.Machine) host.Machine {
+		if err := m.Inject(hostsim.Fault{Drive: serial, Fault: "vanish"}); err != nil {
+			t.Fatal(err)
+		}
+		return ahead{m}
+	}
+	onSeen(t, hostsim.Generate(9), st, drivemgr.Options{}, vanished, func(r *rig) {
+		time.Sleep(50 * time.Minute)
+		if _, ok := r.mgr.Snapshot().Find(id); !ok {
+			r.Error("forgotten within the first hour")
+		}
+		time.Sleep(30 * time.Minute)
+		if _, ok := r.mgr.Snapshot().Find(id); ok {
+			r.Error("not forgotten after it")
+		}
+	})
 }

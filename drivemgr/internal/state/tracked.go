@@ -26,7 +26,8 @@ type Tracked struct {
 	FSErrorsRead  time.Time // when the error counters of its filesystems were read
 	Life          int       // grows each time the drive appears
 	Present       bool
-	Judged        bool // a verdict was given on evidence of the drive
+	Absent        time.Time // when this manager first missed the drive, by the clock that is never set; zero while it is present
+	Judged        bool      // a verdict was given on evidence of the drive
 	Reading       bool
 	ReadingBegan  time.Time // when the last reading began
 	NextReading   time.Time

@@ -107,6 +107,7 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 		m.State.QueueEvents(state.Changes(&t.Drive, d, now)...)
 		m.Replacement.ReportReturn(t, d, now)
 	}
+	t.Absent = time.Time{}
 	if !t.Present || !t.IsDevice(d) { // new, or back, maybe since the last listing: its known state is old
 		t.Begin(now)
 	}
@@ -175,10 +176,17 @@ func merge(old, d drivebay.Drive) drivebay.Drive {
 	return d
 }
 
+// missedFor is how long this manager itself has to miss a drive before it deletes the record: a clock that is ahead, until it is set, makes
+// each absence look long.
+const missedFor = time.Hour
+
 // SetOffline sets a drive OFFLINE that a complete listing lacks, and reports whether it left
 // just now.
 func (m *Tracker) SetOffline(id string, t *state.Tracked, now time.Time) bool {
 	t.Present = false
+	if t.Absent.IsZero() {
+		t.Absent = now
+	}
 	if t.Drive.Status != drivebay.StatusOffline {
 		was := t.Drive
 		t.Kernlog.MarkLeft(now)
@@ -198,7 +206,7 @@ func (m *Tracker) SetOffline(id string, t *state.Tracked, now time.Time) bool {
 		m.State.KeepRecord(t)
 		return true
 	}
-	if now.Sub(t.Drive.LastSeen) > m.State.Opt.ForgetAfter && m.mayForget(t) {
+	if now.Sub(t.Drive.LastSeen) > m.State.Opt.ForgetAfter && now.Sub(t.Absent) >= missedFor && m.mayForget(t) {
 		m.State.DeleteRecord(t, fmt.Sprintf("absent since %s", t.Drive.LastSeen.UTC().Format(time.RFC3339)))
 	}
 	return false
