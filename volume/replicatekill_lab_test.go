@@ -65,6 +65,26 @@ var replicationGoals = map[string]func(context.Context, labDaemon) error{
 		}
 		return errors.Join(e.useFiles(ctx, "a", "plain", "before", "grown"), e.useFiles(ctx, "b", "plain", "before", "grown"))
 	},
+	"make": func(ctx context.Context, e labDaemon) error {
+		_, err := e.CreateVolume(ctx, drivebay.VolumeRequest{Name: "a", Size: drivebay.SizeRange{Required: 16 << 20}, Class: e.class})
+		if err != nil {
+			return err
+		}
+		return e.useFiles(ctx, "a", "before")
+	},
+	"enable": func(ctx context.Context, e labDaemon) error {
+		a, b := ports()
+		return e.EnableReplication(ctx, replicateFrom(volumeOf(e, "a"), a, b, true))
+	},
+	"give up": func(ctx context.Context, e labDaemon) error {
+		if err := e.DisableReplication(ctx, replicationOf(volumeOf(e, "a"))); err != nil {
+			return err
+		}
+		if v, _ := e.Volumes().Find("a"); v.Replication != nil || v.Condition.Abnormal() {
+			return fmt.Errorf("after it was given up: %+v, %v", v.Replication, v.Condition)
+		}
+		return errors.Join(e.useFiles(ctx, "a", "after", "before"), e.DeleteVolume(ctx, idOf(e, "a")))
+	},
 	"remove": func(ctx context.Context, e labDaemon) error {
 		return errors.Join(e.DeleteVolume(ctx, idOf(e, "a")), e.DeleteVolume(ctx, idOf(e, "b")))
 	},
@@ -133,6 +153,27 @@ func TestLabReplicationKilled(t *testing.T) {
 		}
 		if t.Logf("%s: killed after each of %q", goal, steps); len(steps) < 2 {
 			t.Errorf("%s was killed %d times", goal, len(steps))
+		}
+	}
+}
+
+// TestLabReplicationGivenUp has the daemon killed after each step of a replication that is enabled; the next one disables it, and has a plain volume.
+func TestLabReplicationGivenUp(t *testing.T) {
+	tool(t, "ip", "link", "set", "lo", "up")
+	for _, backing := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingLVM} {
+		at, kills := t.TempDir(), 0
+		for n := 1; ; n++ {
+			killedAfter(t, at, backing, "make", 0)
+			step := killedAfter(t, at, backing, "enable", n)
+			killedAfter(t, at, backing, "give up", 0)
+			if step == "" {
+				break
+			}
+			kills++
+			t.Logf("%s: given up after %q", backing, step)
+		}
+		if kills < 4 {
+			t.Errorf("%s: killed %d times", backing, kills)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestLabLongReplicationKilled(t *testing.T) {
 	t.Parallel()
 	m := lab.Start(t, machine.Spec{Drives: []machine.Drive{scsi("partition1", 0x5000c500b0000000)}})
 	m.Sh("modprobe drbd usermode_helper=/bin/true")
-	lab.Run(t, m, "./volume", "-tags=lab", "-run", "LabReplicationKilled")
+	lab.Run(t, m, "./volume", "-tags=lab", "-run", "LabReplication(Killed|GivenUp)")
 }
 
 // TestLabReplication runs the engine's replicated volumes on a kernel with DRBD.

@@ -72,7 +72,7 @@ func (e *Adopter) unrecorded(ctx context.Context, found []drivebay.ForgottenVolu
 		if f.ID != "" {
 			errs = append(errs, e.removedSince(ctx, f.ID))
 		}
-		if f.ID == "" || e.recordNames(f) || mine[f.ID] || e.replaced(f) {
+		if f.ID == "" || e.recordNames(f) || mine[f.ID] || e.replaced(f) || e.recordOfAnother(f) != "" {
 			continue
 		}
 		end, err := e.Ledger.Begin(f.ID)
@@ -140,6 +140,25 @@ func (e *Adopter) recordNames(f drivebay.ForgottenVolume) bool {
 	return r != nil && (f.Instance == "" || forgotten || o.Is(r.Snapshot.Location))
 }
 
+// recordOfAnother returns the id of another volume or snapshot whose record names what was found, or "". The name was changed then: the
+// record is a claim on its bytes, and it is neither recorded under its new name nor removed.
+func (e *Adopter) recordOfAnother(f drivebay.ForgottenVolume) string {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	o := instances.OnDrive{ForgottenVolume: f}
+	for id, r := range e.Ledger.Records {
+		if id != f.ID && f.Instance != "" && slices.ContainsFunc(instances.LocationsOf(r), o.Is) {
+			return id
+		}
+	}
+	for id, r := range e.Ledger.Snapshots {
+		if id != f.ID && f.Instance != "" && o.Is(r.Snapshot.Location) {
+			return id
+		}
+	}
+	return ""
+}
+
 // replaced reports whether a new volume has the name of a forgotten one, or the volume was
 // deleted without the drive that brings it back. One event reports it, and the volume is left
 // as it is.
@@ -191,7 +210,10 @@ func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drive
 	for _, p := range parts {
 		id := ledger.IDOfPartition(p.Title)
 		i := slices.IndexFunc(table, func(q gpt.Partition) bool { return q.Name == p.Title && q.Start == p.Start })
-		if i < 0 || !mine[id] || instances.LeftBehind(d, p) || partitions.IsOldCopy(table[i]) || !readable(table[i].Type) || e.replaced(drivebay.ForgottenVolume{ID: id, Instance: table[i].GUID}) {
+		if i < 0 || !mine[id] || instances.LeftBehind(d, p) || partitions.IsOldCopy(table[i]) || !readable(table[i].Type) {
+			continue
+		}
+		if f := (drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(table[i].GUID)}); e.replaced(f) || e.recordOfAnother(f) != "" {
 			continue
 		}
 		err := e.adoptPart(ctx, d, p, table[i], len(parts) == 1)

@@ -63,7 +63,8 @@ func (e *Adopter) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.G
 	}
 	for i := range g.LVs {
 		lv := &g.LVs[i]
-		if !mine[groups.IDOfLV(lv)] || e.replaced(drivebay.ForgottenVolume{ID: groups.IDOfLV(lv), Instance: partitions.InstanceOfLV(lv)}) {
+		f := drivebay.ForgottenVolume{ID: groups.IDOfLV(lv), Instance: partitions.InstanceOfLV(lv)}
+		if !mine[f.ID] || e.replaced(f) || e.recordOfAnother(f) != "" {
 			continue
 		}
 		t, at := groups.TagsOf(lv), l

@@ -20,10 +20,14 @@ import (
 )
 
 // foundIn lists the volumes of an index that no record names and that stand on a drive that
-// is not claimed, or of which no record can be made, by id. typeOf returns the type of a partition, if it was read.
-func foundIn(s *drivebay.Snapshot, x partitions.Index, typeOf func(string, partitions.Part) string, named func(drivebay.FoundVolume, string) bool) []drivebay.FoundVolume {
+// is not claimed, or of which no record can be made, by id. typeOf returns the type of a partition, if it was read, and recordOf the id of another
+// volume whose record names this one.
+func foundIn(s *drivebay.Snapshot, x partitions.Index, typeOf func(string, partitions.Part) string, recordOf func(drivebay.ForgottenVolume) string, named func(drivebay.FoundVolume, string) bool) []drivebay.FoundVolume {
 	var out []drivebay.FoundVolume
 	add := func(f drivebay.FoundVolume, instance string) {
+		if other := recordOf(drivebay.ForgottenVolume{ID: f.ID, Instance: instance}); other != "" && f.ID != "" {
+			f.Issue = "it is volume " + other + " by its record, and its name on the drive was changed"
+		}
 		if f.ID != "" && (f.Issue != "" || len(steps.Unclaimed(s, f.Drives)) > 0) && !named(f, instance) {
 			out = append(out, f)
 		}
@@ -87,7 +91,7 @@ func (e *Adopter) keepFound(s *drivebay.Snapshot, x partitions.Index) {
 		defer e.Ledger.Mu.Unlock()
 		return e.Partitions.TypeOf(drive, p)
 	}
-	found := foundIn(s, x, typeOf, func(f drivebay.FoundVolume, instance string) bool {
+	found := foundIn(s, x, typeOf, e.recordOfAnother, func(f drivebay.FoundVolume, instance string) bool {
 		if e.Instances.Recorded(f.ID) && slices.ContainsFunc(f.Drives, func(id string) bool {
 			d, known := steps.DriveOf(s, id)
 			return known && instances.LeftBehind(d, partitions.Part{GUID: instance})
