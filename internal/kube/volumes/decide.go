@@ -123,9 +123,13 @@ func notAdopted(o *v1alpha1.Volume, s *v1alpha1.VolumeStatus, v *drivebay.Volume
 // isFound reports whether a volume is on the drives and in no record: each record has a state.
 func isFound(v *drivebay.VolumeView) bool { return v.CSIStatus == drivebay.CSIUnknown }
 
-// viewOf returns a volume that is on the drives and in no record.
+// viewOf returns a volume that is on the drives and in no record. Its condition is why no record can be made of it.
 func viewOf(f *drivebay.FoundVolume) *drivebay.VolumeView {
-	return &drivebay.VolumeView{Volume: drivebay.Volume{ID: f.ID, Name: f.Name, Size: f.Size, Location: drivebay.Location{Kind: f.Kind, Drives: f.Drives}}}
+	v := &drivebay.VolumeView{Volume: drivebay.Volume{ID: f.ID, Name: f.Name, Size: f.Size, Location: drivebay.Location{Kind: f.Kind, Drives: f.Drives}}}
+	if f.Issue != "" {
+		v.Condition = drivebay.Condition{{Severity: drivebay.SeverityInaccessible, Reason: "VolumeNotFound", Message: f.Issue}}
+	}
+	return v
 }
 
 // instanceOf returns what tells a volume apart from others that had its id: the GUID of its partition, or the tag of its
@@ -240,6 +244,10 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 	case v1alpha1.VolumeMissing:
 		why = "node " + o.Spec.Node + " does not find the volume: its drives were taken out, or its record was deleted. Return the drives, or delete this object if the volume is gone for good. If another machine has the drives, spec.adopt can name it."
 	case v1alpha1.VolumeFound:
+		if v != nil && len(v.Condition) > 0 {
+			why = "the volume is on drives of node " + o.Spec.Node + ", and no record can be made of it: " + v.Condition[0].Message + ". Start the version of drivebay that made it, or undo the change of another program."
+			break
+		}
 		why = "the volume is on drives of node " + o.Spec.Node + " that are not claimed, and in none of its records. Set spec.adopt to \"" + o.Spec.Node + "\", or claim the drives."
 	case v1alpha1.VolumeMade, v1alpha1.VolumeReleasing:
 		if v == nil && !out.listed { // what the node saw of it before says nothing of today

@@ -211,7 +211,7 @@ func (n *Node) followVolumes(was map[string]*drivebay.VolumeView, set *drivebay.
 		if is[f.ID] != nil { // another volume of that id is in the records
 			continue
 		}
-		if is[f.ID] = f; was[f.ID] == nil || !reflect.DeepEqual(was[f.ID].Location, f.Location) {
+		if is[f.ID] = f; was[f.ID] == nil || !reflect.DeepEqual(was[f.ID].Location, f.Location) || !slices.Equal(was[f.ID].Condition, f.Condition) {
 			n.volumes.queue.AddAfter(f.ID, gatherTime)
 		}
 	}
