@@ -43,7 +43,7 @@ func TestEnableGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, r := range some(replicable()) {
 		t.Run(name, func(t *testing.T) {
-			for n, done := 1, false; !done; n++ {
+			for n, done := 1, false; !done; n += everyNth {
 				k := &killer{}
 				onMachine(t, smallDrives(), volume.Options{Headers: t.TempDir(), After: k.step, Tick: time.Second}, func(s *stand) {
 					v := s.make("v", r)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// FineFor is the age up to which points are kept as measured. KeptDays is how many days with points are kept at all: days are counted, not
-	// their age, because a clock that is ahead for an hour would else delete them all.
+	// FineFor is the age up to which points are kept as measured. KeptDays is how many days with points are kept at all, those included: days
+	// are counted, not their age, because a clock that is ahead for an hour would else delete them all.
 	FineFor  = 48 * time.Hour
 	KeptDays = 90
 	// Step is the interval of the points as measured.
@@ -186,18 +186,19 @@ func (r *Recorder) flush(now, end time.Time) error {
 	return nil
 }
 
-// oldest returns the first of the days that are kept; zero: all of these.
+// oldest returns the first of the days that are kept with a point an hour; zero: all of these.
 func oldest(chunks []drivebay.HistoryChunk) time.Time {
+	const most = KeptDays - int(FineFor/day)
 	days := map[time.Time]bool{}
 	for _, c := range chunks {
 		if c.Level == drivebay.HistoryCoarse {
 			days[c.Start.Truncate(day)] = true
 		}
 	}
-	if len(days) <= KeptDays {
+	if len(days) <= most {
 		return time.Time{}
 	}
-	return slices.SortedFunc(maps.Keys(days), time.Time.Compare)[len(days)-KeptDays]
+	return slices.SortedFunc(maps.Keys(days), time.Time.Compare)[len(days)-most]
 }
 
 // pending returns how many points are before a time.
