@@ -25,10 +25,13 @@ import (
 func foundIn(s *drivebay.Snapshot, x partitions.Index, typeOf func(string, partitions.Part) string, recordOf func(drivebay.ForgottenVolume) string, named func(drivebay.FoundVolume, string) bool) []drivebay.FoundVolume {
 	var out []drivebay.FoundVolume
 	add := func(f drivebay.FoundVolume, instance string) {
-		if other := recordOf(drivebay.ForgottenVolume{ID: f.ID, Instance: instance}); other != "" && f.ID != "" {
+		if f.ID == "" || named(f, instance) {
+			return
+		}
+		if other := recordOf(drivebay.ForgottenVolume{ID: f.ID, Instance: instance}); other != "" {
 			f.Issue = "it is volume " + other + " by its record, and its name on the drive was changed"
 		}
-		if f.ID != "" && (f.Issue != "" || len(steps.Unclaimed(s, f.Drives)) > 0) && !named(f, instance) {
+		if f.Issue != "" || len(steps.Unclaimed(s, f.Drives)) > 0 {
 			out = append(out, f)
 		}
 	}
