@@ -169,3 +169,25 @@ func TestLVMThatDoesNotAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestLVMIsBroken: an LVM that fails again and again is as none, so that a machine with partitions alone has a driver. Once it works, it is there.
+func TestLVMIsBroken(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		end := func(context.Context) error { return &host.ExitError{Argv: []string{"lvm", "version"}, Code: 127} }
+		m := &lvmVersion{Machine: s.sim}
+		m.ends.Store(&end)
+		s.machine = m
+		s.start()
+		for i := range 4 {
+			if c := s.e.Capabilities(); c.Snapshots || c.Unknown != (i < 2) {
+				t.Errorf("run %d: %+v", i, c)
+			}
+			time.Sleep(time.Minute)
+		}
+		m.ends.Store(nil)
+		if c := s.e.Capabilities(); c.Unknown || !c.Snapshots {
+			t.Errorf("once it works: %+v", c)
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/env"
 )
 
@@ -27,7 +28,11 @@ type lvmSupport struct {
 	at      time.Time     // when "lvm version" last ended
 	lacks   error         // nil: LVM works
 	looking chan struct{} // closed when the present run ends; nil: none
+	failed  int           // runs in a row that ended with an error of the program; only the one that looks has it
 }
+
+// brokenAfter is how many runs in a row have to end with an error before LVM counts as one that does not work here.
+const brokenAfter = 3
 
 // Capabilities returns what this machine can do beyond the basics.
 func (e *Prober) Capabilities() drivebay.VolumeCapabilities {
@@ -76,12 +81,19 @@ var errNoLVM = fmt.Errorf("%w: this machine has no LVM", drivebay.ErrNoSupport)
 
 // lookForLVM runs "lvm version". Without device-mapper in the kernel, it succeeds, but names no driver (seen with
 // 2.03.16). A machine with device-mapper counts as having thin pools: only making one would prove it. An "lvm version" that
-// stalls or fails does not prove that there is no LVM.
+// stalls, is killed or fails once does not prove that there is no LVM; one that fails again and again does.
 func (e *Prober) lookForLVM() error {
 	ctx, cancel := context.WithTimeout(e.Ctx, 10*time.Second)
 	defer cancel()
 	out, err := e.Machine.Run(ctx, "lvm", "version")
+	if exit, ended := errors.AsType[*host.ExitError](err); ended && exit.Code > 0 {
+		e.lvm.failed++
+	} else {
+		e.lvm.failed = 0
+	}
 	switch {
+	case e.lvm.failed >= brokenAfter:
+		return fmt.Errorf("%w: LVM does not work on this machine: %w", drivebay.ErrNoSupport, err)
 	case errors.Is(err, fs.ErrNotExist), err == nil && !strings.Contains(string(out), "Driver version:"):
 		return errNoLVM
 	case err != nil:
