@@ -228,11 +228,11 @@ func labGoal(t *testing.T, goal string) {
 			claimed = claimed || d.Claim != nil
 		}
 	}
-	for { // what is taken up again is at work already
-		if err = do(ctx, labDaemon{e, mgr, class}); !errors.Is(err, drivebay.ErrPending) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // what is taken up again is at work already, and drives are being read
+		err = do(ctx, labDaemon{e, mgr, class})
+		if !errors.Is(err, drivebay.ErrPending) && (!errors.Is(err, drivebay.ErrUnavailable) || time.Now().After(end)) {
 			break
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	cancel()
 	if err := errors.Join(err, <-ended, <-ended); err != nil {

@@ -74,10 +74,10 @@ var replicationGoals = map[string]func(context.Context, labDaemon) error{
 	},
 	"enable": func(ctx context.Context, e labDaemon) error {
 		a, b := ports()
-		return onceRead(func() error { return e.EnableReplication(ctx, replicateFrom(volumeOf(e, "a"), a, b, true)) })
+		return e.EnableReplication(ctx, replicateFrom(volumeOf(e, "a"), a, b, true))
 	},
 	"give up": func(ctx context.Context, e labDaemon) error {
-		if err := onceRead(func() error { return e.DisableReplication(ctx, replicationOf(volumeOf(e, "a"))) }); err != nil {
+		if err := e.DisableReplication(ctx, replicationOf(volumeOf(e, "a"))); err != nil {
 			return err
 		}
 		if v, _ := e.Volumes().Find("a"); v.Replication != nil || v.Condition.Abnormal() {
@@ -88,15 +88,6 @@ var replicationGoals = map[string]func(context.Context, labDaemon) error{
 	"remove": func(ctx context.Context, e labDaemon) error {
 		return errors.Join(e.DeleteVolume(ctx, idOf(e, "a")), e.DeleteVolume(ctx, idOf(e, "b")))
 	},
-}
-
-// onceRead repeats a call until the drives have been read.
-func onceRead(call func() error) error {
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if err := call(); !errors.Is(err, drivebay.ErrUnavailable) || time.Now().After(end) {
-			return err
-		}
-	}
 }
 
 func ports() (a, b netip.AddrPort) {

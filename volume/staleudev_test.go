@@ -67,3 +67,33 @@ func TestLateUdev(t *testing.T) {
 		})
 	}
 }
+
+// TestLateUdevAfterRestart: a volume was deleted and made again, in the same place and with the same name. The daemon starts again while udev still has
+// the label of the one before: the volume is not missing.
+func TestLateUdevAfterRestart(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]drivebay.VolumeRequest{"partition": requests()["ext4 on a partition"], "linear": requests()["xfs on linear"]} {
+		onMachine(t, nvmeDrives(1), volume.Options{}, func(s *stand) {
+			late := &lateUdev{Machine: s.sim, database: map[string][]byte{}}
+			s.machine = late
+			s.start()
+			first := s.make("v", r)
+			num, err := s.sim.ReadFile("sys/class/block/" + s.driveOf(first).Name + "p1/dev")
+			s.must(err)
+			file := "run/udev/data/b" + string(bytes.TrimSpace(num))
+			data, err := s.sim.ReadFile(file)
+			s.must(err)
+			s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), first.ID) }))
+			late.database[file] = data
+			v := s.make("v", r)
+			if v.ID != first.ID || v.Location.Partition == first.Location.Partition && v.Location.VG == first.Location.VG {
+				t.Fatalf("%s: it is %+v, and was %+v", name, v.Location, first.Location)
+			}
+			s.start()
+			if is := s.of(v); is.Condition.Abnormal() {
+				t.Errorf("%s: %v", name, is.Condition)
+			}
+			s.must(s.stage(v), s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+		})
+	}
+}

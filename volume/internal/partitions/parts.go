@@ -44,7 +44,7 @@ func (e *Catalog) PartsNow(ctx context.Context, d *drivebay.Drive) ([]Part, erro
 	list, err = e.partsOf(ctx, d)
 	e.Ledger.Mu.Lock()
 	defer e.Ledger.Mu.Unlock()
-	if delete(e.Last, d.ID); err == nil && !slices.ContainsFunc(list, nameless) {
+	if delete(e.Last, d.ID); err == nil && !slices.ContainsFunc(list, func(p Part) bool { return nameless(p) || unidentified(p) }) {
 		e.Last[d.ID] = now
 	}
 	return list, err

@@ -81,10 +81,13 @@ func (e *Catalog) title(ctx context.Context, d *drivebay.Drive, list []Part) err
 		}
 	}
 	fill(list, known)
+	confirm(list, known)
 	switch {
 	case !slices.ContainsFunc(list, nameless) && slices.ContainsFunc(list, unidentified) && d.Content.Kind == drivebay.ContentOurs:
 		if known, err := e.ReadTitles(ctx, d); err == nil { // else the name is enough until it is used
+			correct(list, known)
 			fill(list, known)
+			confirm(list, known)
 		}
 		return nil
 	case !slices.ContainsFunc(list, nameless) || d.Content.Kind == drivebay.ContentForeign:
@@ -101,9 +104,10 @@ func (e *Catalog) title(ctx context.Context, d *drivebay.Drive, list []Part) err
 
 func nameless(p Part) bool { return p.Title == "" }
 
-// unidentified reports whether only the name of a partition of ours is known.
+// unidentified reports whether only the name of a partition of ours is known. The database of udev may still have the GUID of the partition that
+// had this place before, which has the same name if a volume was made again.
 func unidentified(p Part) bool {
-	return p.GUID == "" && (ledger.IDOfPartition(p.Title) != "" || strings.HasPrefix(p.Title, ledger.PVPrefix))
+	return (p.GUID == "" || p.heard.guid) && (ledger.IDOfPartition(p.Title) != "" || strings.HasPrefix(p.Title, ledger.PVPrefix))
 }
 
 // wrong reports whether what was heard of a partition is not what the table says.
@@ -134,6 +138,18 @@ func correct(list []Part, known []gpt.Partition) {
 				p.GUID = k.GUID
 			}
 			p.heard = heard{}
+		}
+	}
+}
+
+// confirm takes what was heard of partitions for true where the table says the same.
+func confirm(list []Part, known []gpt.Partition) {
+	for i := range list {
+		p := &list[i]
+		if slices.ContainsFunc(known, func(k gpt.Partition) bool {
+			return k.Number == p.Number && k.Start == p.Start && strings.EqualFold(k.GUID, p.GUID)
+		}) {
+			p.heard.guid = false
 		}
 	}
 }
