@@ -44,7 +44,7 @@ func stallWhileMoving(t *testing.T, random *rand.Rand) {
 			s.first(s.node(v), v.ID)
 			s.must(s.unstage(v))
 		}
-		if kind != "a partition" { // that moves while nobody uses it
+		if kind != "a partition" { // whose copy starts when it is unstaged
 			s.must(s.stage(used))
 		}
 		m.arm(n)
