@@ -38,7 +38,7 @@ func TestDriveWithoutRecord(t *testing.T) {
 					s.withoutDriveRecord(drive)
 				}
 				for range 2 {
-					if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) {
+					if err := s.e.DeleteVolume(s.Context(), v.ID); !askedAgain(err) {
 						s.Fatalf("%s: deleted without its drive: %v", name, err)
 					}
 					time.Sleep(time.Minute)

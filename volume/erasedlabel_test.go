@@ -99,7 +99,7 @@ func TestDeletedBehindErasedLabel(t *testing.T) {
 			s.eraseFront(d.Name + "p1")
 			time.Sleep(2 * time.Minute)
 			before := s.sums()
-			s.refuses(string(b), s.e.DeleteVolume(s.Context(), v.ID), drivebay.ErrUnavailable)
+			s.notYet(string(b), s.e.DeleteVolume(s.Context(), v.ID))
 			if _, there := s.e.Volumes().Get(v.ID); !there || !maps.Equal(s.sums(), before) {
 				t.Errorf("%s: still listed: %v, or its drive was written to", b, there)
 			}

@@ -1,7 +1,6 @@
 package volume_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -77,7 +76,7 @@ func TestReadyWithoutDrive(t *testing.T) {
 						if !ready || !strings.Contains(strings.Join(why, "\n"), d.ID) {
 							s.Fatalf("ready %v, unread: %v", ready, why)
 						}
-						if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) {
+						if err := s.e.DeleteVolume(s.Context(), v.ID); !askedAgain(err) {
 							s.Fatalf("delete: %v, want unavailable", err)
 						}
 						time.Sleep(10 * time.Second)

@@ -77,6 +77,18 @@ func (s *stand) refuses(what string, err, want error) {
 	}
 }
 
+// notYet wants an error that is asked again: the drives do not let it happen, or the daemon is at work on the volume at that moment.
+func (s *stand) notYet(what string, err error) {
+	s.Helper()
+	if !askedAgain(err) {
+		s.Errorf("%s: %v, want unavailable", what, err)
+	}
+}
+
+func askedAgain(err error) bool {
+	return errors.Is(err, drivebay.ErrUnavailable) || errors.Is(err, drivebay.ErrPending)
+}
+
 func (s *stand) view(v drivebay.Volume) replication.View {
 	s.Helper()
 	view, err := s.e.ReplicationView(s.Context(), v.ID)

@@ -58,7 +58,7 @@ func TestMarksAreReadFirst(t *testing.T) {
 						s.Fatalf("%s, moved %v: it is used", fault, moved)
 					}
 					if moved {
-						s.refuses("deleted", s.e.DeleteVolume(s.Context(), v.ID), drivebay.ErrUnavailable)
+						s.notYet("deleted", s.e.DeleteVolume(s.Context(), v.ID))
 					}
 					time.Sleep(500 * time.Millisecond)
 				}

@@ -14,7 +14,7 @@ import (
 // notKnown wants calls for a volume without a record to wait for its drive: nothing is deleted, and no second volume is made.
 func (s *stand) notKnown(v drivebay.Volume, r drivebay.VolumeRequest) {
 	s.Helper()
-	if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) {
+	if err := s.e.DeleteVolume(s.Context(), v.ID); !askedAgain(err) {
 		s.Errorf("deleted: %v", err)
 	}
 	r.Name, r.Size.Required = "v", 1<<30

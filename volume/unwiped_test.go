@@ -52,7 +52,7 @@ func TestDeleteUnseen(t *testing.T) {
 					}
 					time.Sleep(2 * time.Minute)
 					for range 3 {
-						if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrUnavailable) {
+						if err := s.e.DeleteVolume(s.Context(), v.ID); !askedAgain(err) {
 							s.Fatalf("%s: delete: %v, want unavailable", backing, err)
 						}
 						time.Sleep(20 * time.Second)
