@@ -20,8 +20,7 @@ type Drive struct {
 	// identity: the content does not tell which of the two is the original.
 	Copy string `json:"copy,omitempty"`
 
-	// SizeIssue says why the size of the drive cannot be right: it had more bytes before,
-	// or its partition table is that of a larger drive. The ends of its volumes may be missing.
+	// SizeIssue says why the size of the drive cannot be right: it had more bytes before, or its partition table is of a larger drive.
 	SizeIssue string `json:"sizeIssue,omitempty"`
 
 	// Node is the node of the cluster that has the drive; empty: the drives are those of one machine.

@@ -57,6 +57,7 @@ type FoundVolume struct {
 	Drives []string     `json:"drives"`
 	Size   uint64       `json:"size"`            // bytes that it occupies, a header included
 	Issue  string       `json:"issue,omitempty"` // why no record can be made of it, whether its drive is claimed or not
+	Next   string       `json:"next,omitempty"`  // what ends the Issue
 }
 
 // Get returns a volume by its id.

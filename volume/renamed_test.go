@@ -44,6 +44,9 @@ func TestRenamedByHand(t *testing.T) {
 					if !known {
 						_, err := s.e.CreateVolume(s.Context(), w)
 						s.refuses("created under its new name", err, drivebay.ErrUnavailable)
+						if f := s.e.Volumes().Found; len(f) != 1 || f[0].ID != id || !strings.Contains(f[0].Next, "the name drivebay-"+v.ID+" back") {
+							s.Errorf("found: %+v", f)
+						}
 						s.notYet("deleted under its new name", s.e.DeleteVolume(s.Context(), id))
 					} else {
 						s.must(s.e.DeleteVolume(s.Context(), id)) // the other one

@@ -127,7 +127,7 @@ func isFound(v *drivebay.VolumeView) bool { return v.CSIStatus == drivebay.CSIUn
 func viewOf(f *drivebay.FoundVolume) *drivebay.VolumeView {
 	v := &drivebay.VolumeView{Volume: drivebay.Volume{ID: f.ID, Name: f.Name, Size: f.Size, Location: drivebay.Location{Kind: f.Kind, Drives: f.Drives}}}
 	if f.Issue != "" {
-		v.Condition = drivebay.Condition{{Severity: drivebay.SeverityInaccessible, Reason: "VolumeNotFound", Message: f.Issue}}
+		v.Condition = drivebay.Condition{{Severity: drivebay.SeverityInaccessible, Reason: "VolumeNotFound", Message: f.Issue + ": " + f.Next}}
 	}
 	return v
 }
@@ -245,7 +245,7 @@ func answer(o *v1alpha1.Volume, v *drivebay.VolumeView, out outcome, now time.Ti
 		why = "node " + o.Spec.Node + " does not find the volume: its drives were taken out, or its record was deleted. Return the drives, or delete this object if the volume is gone for good. If another machine has the drives, spec.adopt can name it."
 	case v1alpha1.VolumeFound:
 		if v != nil && len(v.Condition) > 0 {
-			why = "the volume is on drives of node " + o.Spec.Node + ", and no record can be made of it: " + v.Condition[0].Message + ". Start the version of drivebay that made it, or undo the change of another program."
+			why = "the volume is on drives of node " + o.Spec.Node + ", and no record can be made of it: " + v.Condition[0].Message + "."
 			break
 		}
 		why = "the volume is on drives of node " + o.Spec.Node + " that are not claimed, and in none of its records. Set spec.adopt to \"" + o.Spec.Node + "\", or claim the drives."

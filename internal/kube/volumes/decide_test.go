@@ -223,8 +223,8 @@ func TestAdopt(t *testing.T) {
 
 // TestFoundWithIssue: of a volume of which no record can be made, the object says why.
 func TestFoundWithIssue(t *testing.T) {
-	for issue, want := range map[string]string{"": "Set spec.adopt to \"n\"", "its type is not known": "no record can be made of it: its type is not known. Start the version"} {
-		v := viewOf(&drivebay.FoundVolume{ID: drivebay.VolumeID("a"), Size: gib, Drives: []string{"naa-1"}, Kind: drivebay.LocationPartition, Issue: issue})
+	for issue, want := range map[string]string{"": "Set spec.adopt to \"n\"", "its type is not known": "no record can be made of it: its type is not known: start another version."} {
+		v := viewOf(&drivebay.FoundVolume{ID: drivebay.VolumeID("a"), Size: gib, Drives: []string{"naa-1"}, Kind: drivebay.LocationPartition, Issue: issue, Next: "start another version"})
 		s := answer(object(0, "", ""), v, outcome{listed: true}, time.Unix(1000, 0))
 		if len(s.Findings) != 1 || !strings.Contains(s.Findings[0].Message, want) {
 			t.Errorf("%q: %+v", issue, s.Findings)

@@ -28,8 +28,15 @@ func foundIn(s *drivebay.Snapshot, x partitions.Index, typeOf func(string, parti
 		if f.ID == "" || named(f, instance) {
 			return
 		}
+		if f.Issue != "" {
+			f.Next = "start the version of drivebay that made it, or undo the change of another program"
+		}
 		if other := recordOf(drivebay.ForgottenVolume{ID: f.ID, Instance: instance}); other != "" {
 			f.Issue = "it is volume " + other + " by its record, and its name on the drive was changed"
+			f.Next = "give the logical volume the name and tags of that volume back"
+			if f.Kind == drivebay.LocationPartition {
+				f.Next = "give its partition the name " + ledger.PartitionName(other) + " back, for example with `sgdisk --change-name`"
+			}
 		}
 		if f.Issue != "" || len(steps.Unclaimed(s, f.Drives)) > 0 {
 			out = append(out, f)
@@ -145,9 +152,7 @@ func (e *Adopter) NoRecord(id string) error {
 }
 
 // noRecord returns why no record can be made of a found volume, and the next step.
-func noRecord(f drivebay.FoundVolume) string {
-	return f.Issue + ": start the version of drivebay that made it, or undo the change of another program"
-}
+func noRecord(f drivebay.FoundVolume) string { return f.Issue + ": " + f.Next }
 
 // waysIn returns the commands that adopt a found volume.
 func waysIn(s *drivebay.Snapshot, f drivebay.FoundVolume) string {

@@ -436,9 +436,7 @@ func (b *builder) found() {
 	}
 	for _, f := range b.Volumes.Found {
 		if f.Issue != "" {
-			item := Item{Kind: "volume", ID: f.ID, Name: f.Name, Verdict: CannotTell, State: "FOUND", Text: "found in no record, and not used: " + f.Issue,
-				Next: "start the version of drivebay that made it, or undo the change of another program"}
-			b.wrong(item)
+			b.wrong(Item{Kind: "volume", ID: f.ID, Name: f.Name, Verdict: CannotTell, State: "FOUND", Text: "found in no record, and not used: " + f.Issue, Next: f.Next})
 			continue
 		}
 		b.wait(Item{Kind: "volume", ID: f.ID, Name: f.Name, State: "FOUND"}, "found on drives that are not claimed, and not used", fmt.Sprintf("`drivebay volume adopt %s` uses it", f.ID))

@@ -178,7 +178,7 @@ func foundVolumes(found []drivebay.FoundVolume) string {
 		}
 		drives := Clean(strings.Join(f.Drives, " "))
 		if f.Issue != "" {
-			fmt.Fprintf(&b, "found in no record, and not used: volume %s%s, %v, %s, on %s: %s\n", Clean(f.ID), name, f.Kind, Binary(f.Size), drives, Clean(f.Issue))
+			fmt.Fprintf(&b, "found in no record, and not used: volume %s%s, %v, %s, on %s: %s: %s\n", Clean(f.ID), name, f.Kind, Binary(f.Size), drives, Clean(f.Issue), Clean(f.Next))
 			continue
 		}
 		fmt.Fprintf(&b, "found on drives that are not claimed, and not used: volume %s%s, %v, %s, on %s: `drivebay claim %s` or `drivebay volume adopt %s`\n",
