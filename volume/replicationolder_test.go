@@ -119,6 +119,39 @@ func TestReplicationOlderThanCopy(t *testing.T) {
 	})
 }
 
+// TestReplicationOlderThanCopyGivenUp: the same, and the replication is disabled by that record: its metadata were in use, so that the volume is
+// not a plain one whose old copy counts as its data. An operator can accept them.
+func TestReplicationOlderThanCopyGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]drivebay.VolumeRequest{
+		"a partition": marked()["a block volume on a partition"], "linear": marked()["a linear block volume"], "ext4": requests()["ext4 on a partition"],
+	} {
+		var s *stand
+		k := &recordAfter{step: "mark replicated"}
+		onTwoSitesWith(t, sameDrives(2), ownSecret(), func(a, b *stand, network func(bool)) {
+			b.opt.After = k.after(&s, func() {})
+			b.start()
+			s = b
+			ctx := a.Context()
+			v, w := a.make("v", r), b.make("v", r)
+			a.must(a.e.EnableReplication(ctx, replicateFrom(v, siteA, siteB, true)))
+			k.armed.Store(true)
+			b.must(b.e.EnableReplication(ctx, replicateFrom(w, siteB, siteA, false)))
+			time.Sleep(time.Minute)
+			network(false)
+			time.Sleep(time.Minute)
+			a.must(a.stage(v))
+			b.olderRecord(*k.is.Load())
+			time.Sleep(10 * time.Minute)
+			err := b.e.DisableReplication(ctx, replicationOf(w))
+			if is := b.of(w); b.stage(w) == nil || !is.Condition.Abnormal() {
+				t.Errorf("%s: the old copy is staged as the volume; disabled: %v; %s", name, err, is.Condition.Message())
+			}
+			b.must(b.e.AcceptLoss(ctx, w.ID), b.stage(w), b.unstage(w))
+		})
+	}
+}
+
 // TestReplicationOlderThanGrowth: a replicated volume grows, its replication is disabled, and the volume is written to where its metadata were
 // before the growth. The store is restored from before. Disabling its replication again wipes nothing of that.
 func TestReplicationOlderThanGrowth(t *testing.T) {

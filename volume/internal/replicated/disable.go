@@ -52,8 +52,8 @@ func (e *Replicator) Disable(ctx context.Context, v drivebay.Volume) error {
 	return e.strip(ctx, &v)
 }
 
-// giveUp makes a plain volume of one that was being replicated. Its metadata, if they were written, were never in use. Its mark, if it has
-// one, would be newer than its record.
+// giveUp makes a plain volume of one that was being replicated. Its metadata, if they were written, were never in use: else its record is
+// older than they are, and its replication is lost. Its mark, if it has one, would be newer than its record.
 func (e *Replicator) giveUp(ctx context.Context, v *drivebay.Volume) error {
 	if err := e.endGrowth(ctx, v); err != nil {
 		return err
@@ -64,6 +64,15 @@ func (e *Replicator) giveUp(ctx context.Context, v *drivebay.Volume) error {
 	}
 	if marked {
 		if err := e.Device.MayChange(v.ID); err != nil {
+			return err
+		}
+		used, err := metadataUsed(ctx, e.Devices, v)
+		if err == nil && used {
+			if err = e.believeMark(ctx, v); v.Replicated() {
+				err = e.DropEnded(ctx, *v)
+			}
+		}
+		if err != nil || used {
 			return err
 		}
 		d, err := e.belowOf(v).Ready(ctx)
@@ -279,6 +288,11 @@ func markIsNewer(ctx context.Context, e *Devices, v *drivebay.Volume) (bool, err
 	if marked := e.Partitions.Marked(v); v.Replication == nil || v.Replicated() || !marked {
 		return marked && v.Replication == nil, nil
 	}
+	return metadataUsed(ctx, e, v)
+}
+
+// metadataUsed reports whether the piece of a volume has metadata that were in use.
+func metadataUsed(ctx context.Context, e *Devices, v *drivebay.Volume) (bool, error) {
 	m, err := metadataOf(ctx, e, v)
 	if errors.Is(err, drbd.ErrNoMetadata) {
 		return false, nil
