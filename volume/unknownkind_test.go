@@ -77,3 +77,34 @@ func TestVolumeOfUnknownKind(t *testing.T) {
 		})
 	}
 }
+
+// TestMirrorOfUnknownKindStays: a mirror of which no record can be made is in the group of another one, and a drive of both is released. The move of
+// its group does not begin, because it could not end: when the drive stays, the other mirror is as before.
+func TestMirrorOfUnknownKindStays(t *testing.T) {
+	t.Parallel()
+	onMachine(t, tinyDrives(4), volume.Options{}, func(s *stand) {
+		small := rawVolume(drivebay.BackingMirror)
+		small.Size.Required = 64 << 20
+		v, w := s.make("v", rawVolume(drivebay.BackingMirror)), s.make("w", small)
+		if v.Location.VG != w.Location.VG {
+			t.Fatalf("they are in groups %s and %s", v.Location.VG, w.Location.VG)
+		}
+		_, err := s.sim.Run(s.Context(), "lvm", "lvchange", "--deltag", "drivebay:mode=RAW", "--addtag", "drivebay:mode=OBJECT", v.Location.VG+"/"+v.Location.LV)
+		s.must(err)
+		s.forget()
+		time.Sleep(15 * time.Minute)
+		drive := v.Location.Drives[0]
+		s.must(s.mgr.Operate(s.Context(), drive, drivebay.LeaveRelease, ""))
+		time.Sleep(2 * time.Hour)
+		if d, _ := s.mgr.Snapshot().Find(drive); d.Usage != drivebay.UsageReleasing || !strings.Contains(s.of(w).Condition.Message(), "in no record") {
+			t.Errorf("the drive is %v; %s", d.Usage, s.of(w).Condition.Message())
+		}
+		s.must(s.mgr.Operate(s.Context(), drive, drivebay.LeaveCancel, ""))
+		time.Sleep(time.Hour)
+		if is := s.of(w); is.Condition.Abnormal() || len(is.Location.Drives) != 2 {
+			t.Errorf("it is on %v: %s", is.Location.Drives, is.Condition.Message())
+		}
+		_, _, err = s.e.ExpandVolume(s.Context(), w.ID, drivebay.SizeRange{Required: w.Size + 4<<20})
+		s.must(err)
+	})
+}

@@ -46,7 +46,7 @@ func (e *Evacuator) startMove(ctx context.Context, h *groups.VolumeGroup, from s
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(complete(h, g, ""), e.Inventory.Intact(h.Location, r)); err != nil { // or the move begins and cannot go on
+	if err := errors.Join(complete(h, g, ""), legsRecorded(h, g), e.Inventory.Intact(h.Location, r)); err != nil { // or the move begins and cannot go on
 		return err
 	}
 	if len(h.Drives) < ledger.DrivesPerGroup(h.Kind) { // the target would be taken for the drive that is unknown

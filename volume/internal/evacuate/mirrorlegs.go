@@ -86,7 +86,22 @@ func (e *Evacuator) activateLeg(ctx context.Context, h *groups.VolumeGroup, name
 			return e.Mirror.Rejoin(ctx, &v)
 		}
 	}
-	return fmt.Errorf("logical volume %s/%s: %w: it is in no record", h.VG, name, drivebay.ErrRefused)
+	return unrecorded(h, name)
+}
+
+func unrecorded(h *groups.VolumeGroup, lv string) error {
+	return fmt.Errorf("logical volume %s/%s: %w: it is in no record", h.VG, lv, drivebay.ErrRefused)
+}
+
+// legsRecorded refuses a group with a mirror that is in no record: its legs are not replaced, and a move that has begun could neither end nor
+// be taken back.
+func legsRecorded(h *groups.VolumeGroup, g *lvm.Group) error {
+	for i := range g.LVs {
+		if lv := &g.LVs[i]; lv.Type == "raid1" && lv.Parent == "" && !slices.ContainsFunc(h.Volumes, func(r *drivebay.VolumeRecord) bool { return r.Volume.Location.LV == lv.Name }) {
+			return unrecorded(h, lv.Name)
+		}
+	}
+	return nil
 }
 
 // synced waits until all legs of a mirror that are there hold everything.
