@@ -191,3 +191,38 @@ func TestLVMIsBroken(t *testing.T) {
 		}
 	})
 }
+
+// TestLVMIsBrokenAtStart: LVM stalls or fails from the start on, and the machine has logical volumes. They and their snapshots are not shown as
+// sound, because nothing is known of them. Once LVM works, they are.
+func TestLVMIsBrokenAtStart(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(context.Context) error{
+		"stalls": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"fails":  func(context.Context) error { return &host.ExitError{Argv: []string{"lvm", "version"}, Code: 5} },
+	} {
+		onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+			v, p := s.make("v", rawVolume(drivebay.BackingThin)), s.make("p", rawVolume(drivebay.BackingPartition))
+			_, err := s.e.CreateSnapshot(s.Context(), "s", v.ID)
+			s.must(err)
+			m := &lvmVersion{Machine: s.sim}
+			m.ends.Store(&end)
+			s.machine = m
+			s.start()
+			for range 5 {
+				time.Sleep(2 * time.Minute)
+				if is := s.of(v); !is.Condition.Abnormal() || s.of(p).Condition.Abnormal() {
+					t.Errorf("%s: %s; that on a partition: %s", name, is.Condition.Message(), s.of(p).Condition.Message())
+				}
+				if shown := s.e.Volumes().Snapshots; len(shown) != 1 || shown[0].Unavailable == "" {
+					t.Errorf("%s: the snapshot: %+v", name, shown)
+				}
+			}
+			m.ends.Store(nil)
+			time.Sleep(2 * time.Minute)
+			if is := s.of(v); is.Condition.Abnormal() || s.e.Volumes().Snapshots[0].Unavailable != "" {
+				t.Errorf("%s, once it works: %s", name, is.Condition.Message())
+			}
+			s.must(s.stage(v), s.unstage(v))
+		})
+	}
+}

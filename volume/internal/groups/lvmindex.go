@@ -26,14 +26,16 @@ func (e *Groups) ReadLVMReport(ctx context.Context, s *drivebay.Snapshot, renew 
 		before := e.LVMChanges.Load()
 		e.Ledger.Mu.Unlock()
 		now := e.Machine.Now()
-		if last != nil && last.Key == key && !renew || last == nil && len(pvs) == 0 || e.Capabilities.LacksLVM() != nil {
+		if last != nil && last.Key == key && !renew || last == nil && len(pvs) == 0 {
+			return nil
+		}
+		if lacks := e.Capabilities.LacksLVM(); lacks != nil { // a machine without LVM still lists its partitions
+			e.noReport(lacks)
 			return nil
 		}
 		r, unread, err := e.readLVM(ctx, pvs, last.Spoiling())
 		if err != nil {
-			e.Ledger.Mu.Lock()
-			e.Partitions.Index.LVMError = err.Error()
-			e.Ledger.Mu.Unlock()
+			e.noReport(err)
 			return fmt.Errorf("logical volumes: %w", err)
 		}
 		maps.DeleteFunc(pvs, func(id, _ string) bool { return unread[id] != "" })
@@ -50,6 +52,13 @@ func (e *Groups) ReadLVMReport(ctx context.Context, s *drivebay.Snapshot, renew 
 		}
 	}
 	return nil
+}
+
+// noReport notes why there is no new report: what is known of logical volumes becomes old.
+func (e *Groups) noReport(why error) {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	e.Partitions.Index.LVMError = why.Error()
 }
 
 // pvsOf returns our physical volumes on drives that answer. Ledger.Mu is held.
