@@ -28,8 +28,8 @@ type Move struct {
 type LeftCopy struct {
 	Location Location `json:"location"`
 	Name     string   `json:"name"` // of the partition
-	// Unwiped says that wiping the copy failed while its drive was online. Only the deletion of the
-	// volume tries again: the drive can leave.
+	// Unwiped says that wiping the copy failed while its drive was online: the drive can leave. It is
+	// tried again while the drive is GOOD, and when the volume is deleted.
 	Unwiped bool `json:"unwiped,omitempty"`
 }
 

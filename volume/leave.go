@@ -131,7 +131,7 @@ func (e *Engine) waiting(ctx context.Context, d *drivebay.Drive, text string, p 
 func (e *Engine) heldBy(d *drivebay.Drive) (held []string, alone bool, copies moves.Pace) {
 	for _, r := range e.ledger.All() {
 		v := &r.Volume
-		if copied := copyaway.CopyOn(r, d.ID); copied != "" {
+		if copied := copyaway.CopyOn(e.moves, r, d.ID); copied != "" {
 			held = append(held, copied)
 		}
 		switch {

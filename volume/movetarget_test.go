@@ -54,31 +54,51 @@ func TestTargetTurnsUnfit(t *testing.T) {
 }
 
 // TestTargetCannotBeWiped: the drive that a volume is being copied to takes no writes any more, or does not answer, so that what was copied
-// cannot be removed from it. The volume moves to another drive all the same, and its deletion wipes what was copied.
+// cannot be removed from it. The volume moves to another drive all the same. Once the drive is sound again, what was copied is wiped, also if
+// the drive is released: it is RELEASED after that.
 func TestTargetCannotBeWiped(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"read-only", "eio", "hang", "resize"} {
-		onMachine(t, sameDrives(3), volume.Options{CopyRate: 1 << 20}, func(s *stand) {
-			v := s.onAPartition(drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingPartition, Wipe: drivebay.WipeZero, FSType: "ext4"}, Block: true})
-			sum, old := s.sum(v), s.drive(v).ID
-			target := s.copiedTo(v)
-			s.inject(target, fault)
-			for range 120 {
-				time.Sleep(time.Minute)
-				if is := s.record(v); is.Work == nil && is.Volume.Location.Drives[0] != old {
-					break
+		for _, released := range []bool{false, true} {
+			onMachine(t, sameDrives(3), volume.Options{CopyRate: 1 << 20}, func(s *stand) {
+				v := s.onAPartition(drivebay.VolumeRequest{Class: drivebay.Class{Backing: drivebay.BackingPartition, Wipe: drivebay.WipeZero, FSType: "ext4"}, Block: true})
+				sum, old := s.sum(v), s.drive(v).ID
+				target := s.copiedTo(v)
+				s.inject(target, fault)
+				s.hours(fault+": the volume moves", func() bool { is := s.record(v); return is.Work == nil && is.Volume.Location.Drives[0] != old })
+				is := s.record(v).Volume
+				if at := is.Location.Drives[0]; at == target || at == old || s.sum(is) != sum {
+					t.Errorf("%s: the volume is on %s; it left %s, and %s is unfit", fault, at, old, target)
 				}
-			}
-			is := s.record(v).Volume
-			if at := is.Location.Drives[0]; at == target || at == old || s.sum(is) != sum {
-				t.Errorf("%s: the volume is on %s; it left %s, and %s is unfit", fault, at, old, target)
-			}
-			s.inject(target, "heal")
-			time.Sleep(time.Hour)
-			s.must(s.e.DeleteVolume(s.Context(), v.ID))
-			s.blank()
-		})
+				s.inject(target, "heal")
+				on := func() *drivebay.Drive { d, _ := s.mgr.Snapshot().Find(target); return d }
+				s.hours(fault+": the drive is GOOD", func() bool { return on().Health == drivebay.HealthGood && on().NotWritten() == "" })
+				if released {
+					s.must(s.mgr.Operate(s.Context(), target, drivebay.LeaveRelease, ""))
+					s.hours(fault+": the drive is released", func() bool { return on().Usage == drivebay.UsageReleased })
+				} else {
+					s.hours(fault+": the copy is wiped", func() bool { return len(s.record(v).Left) == 0 })
+				}
+				if left := s.record(v).Left; len(left) > 0 || !s.allZero(*on()) {
+					t.Errorf("%s, released %v: the copies that are left: %+v", fault, released, left)
+				}
+				s.must(s.e.DeleteVolume(s.Context(), v.ID))
+				s.blank()
+			})
+		}
 	}
+}
+
+// hours waits for something that takes hours.
+func (s *stand) hours(what string, is func() bool) {
+	s.Helper()
+	for range 48 * 12 {
+		if is() {
+			return
+		}
+		time.Sleep(5 * time.Minute)
+	}
+	s.Fatalf("not within two days: %s", what)
 }
 
 // TestReleasedWithLeftCopy: a volume was moved while its old drive was pulled, and is released with its next drive. The old drive comes

@@ -88,7 +88,7 @@ func settling(id string) error {
 func (e *Copier) FollowMove(r *drivebay.VolumeRecord) {
 	id := r.Volume.ID
 	switch {
-	case r.Work == nil && reachableCopy(e.Drives.Snapshot(), r, false) >= 0:
+	case r.Work == nil && reachableCopy(e.Moves, e.Drives.Snapshot(), r, false) >= 0:
 		e.beginMove(id, "resume a copy", false, func(context.Context, *moves.CopyMove) error {
 			_, err := e.resumeCopy(id, false)
 			return err
@@ -131,7 +131,7 @@ func isUnfit(d *drivebay.Drive) bool {
 }
 
 // CopyOn returns what a drive has of a volume that is not on it: what is being copied to it, or what a move has left there.
-func CopyOn(r *drivebay.VolumeRecord, drive string) string {
+func CopyOn(t *moves.Tracker, r *drivebay.VolumeRecord, drive string) string {
 	switch m := partitions.MoveOf(r); {
 	case m == nil || m.From.Drives[0] == m.To.Drives[0]:
 	case !inventory.Moved(r) && m.To.Drives[0] == drive:
@@ -139,7 +139,9 @@ func CopyOn(r *drivebay.VolumeRecord, drive string) string {
 	case inventory.Moved(r) && m.From.Drives[0] == drive:
 		return fmt.Sprintf("what volume %s has left there, which is wiped", r.Volume.Name)
 	}
-	if slices.ContainsFunc(r.Left, func(c drivebay.LeftCopy) bool { return !c.Unwiped && slices.Contains(c.Location.Drives, drive) }) {
+	if slices.ContainsFunc(r.Left, func(c drivebay.LeftCopy) bool {
+		return slices.Contains(c.Location.Drives, drive) && (!c.Unwiped || isWipedAgain(t, t.Drives.Snapshot(), r.Volume.ID, c))
+	}) {
 		return fmt.Sprintf("a copy of volume %s, wiped when the drive is online", r.Volume.Name)
 	}
 	return ""

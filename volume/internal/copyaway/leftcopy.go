@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
+	"github.com/drivebay/drivebay/volume/internal/moves"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -27,7 +29,9 @@ func (e *Copier) keepLeftCopy(id string, c drivebay.LeftCopy, why string) error 
 			return nil
 		}
 		r.Work, r.Left = nil, append(slices.Clone(r.Left), c)
-		e.noteLeft(id, c, why)
+		if !c.Unwiped || e.Moves.Moves.Unwiped(id, e.Machine.Now()) {
+			e.noteLeft(id, c, why)
+		}
 		return nil
 	})
 	return err
@@ -51,7 +55,7 @@ func isOffline(s *drivebay.Snapshot, l drivebay.Location) bool {
 func (e *Copier) resumeCopy(id string, deleting bool) (resumed bool, err error) {
 	_, err = e.Ledger.Change(id, func(r *drivebay.VolumeRecord) error {
 		s := e.Drives.Snapshot()
-		i := reachableCopy(s, r, deleting)
+		i := reachableCopy(e.Moves, s, r, deleting)
 		if resumed = i >= 0; !resumed {
 			return nil
 		}
@@ -68,12 +72,31 @@ func (e *Copier) resumeCopy(id string, deleting bool) (resumed bool, err error) 
 	return resumed, err
 }
 
-// reachableCopy returns the index of the first copy in a record whose drive is not offline; -1 if there is
-// none.
-func reachableCopy(s *drivebay.Snapshot, r *drivebay.VolumeRecord, deleting bool) int {
+// reachableCopy returns the index of the first copy in a record that can be wiped now; -1 if none can.
+func reachableCopy(t *moves.Tracker, s *drivebay.Snapshot, r *drivebay.VolumeRecord, deleting bool) int {
 	return slices.IndexFunc(r.Left, func(c drivebay.LeftCopy) bool {
-		return !isOffline(s, c.Location) && (!c.Unwiped || deleting || mirror.LostForGood(s, c.Location))
+		return !isOffline(s, c.Location) && (!c.Unwiped || deleting || mirror.LostForGood(s, c.Location) || isWipedAgain(t, s, r.Volume.ID, c))
 	})
+}
+
+// wipeAgain is the pause before a copy is wiped that could not be: each time the volume is at work for minutes.
+const wipeAgain = time.Hour
+
+// isWipedAgain reports whether a copy that could not be wiped is due again: after a pause, and when its drive is to leave. The drive must be
+// sound: a volume does not wait for one that fails.
+func isWipedAgain(t *moves.Tracker, s *drivebay.Snapshot, id string, c drivebay.LeftCopy) bool {
+	d, known := steps.DriveOf(s, c.Location.Drives[0])
+	if !known || d.Status != drivebay.StatusOnline || d.Health != drivebay.HealthGood || d.NotWritten() != "" {
+		return false
+	}
+	last := t.Machine.Now().Add(-wipeAgain)
+	switch {
+	case d.Usage == drivebay.UsageReleasing && d.Leaving != nil && d.Leaving.Since.After(last):
+		last = d.Leaving.Since
+	case d.Usage != drivebay.UsageReleasing && d.Usage != drivebay.UsageInUse:
+		return false
+	}
+	return !t.Moves.WasUnwiped(id, last)
 }
 
 // WipeCopies wipes every copy that is in the record of a volume before the volume is deleted. Growth

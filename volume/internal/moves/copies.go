@@ -46,7 +46,8 @@ type copyMoves struct {
 	mu       sync.Mutex
 	by       map[string]*CopyMove
 	Outcomes map[string]lastAttempt
-	Reported sync.Map // leftovers that were reported
+	Reported sync.Map             // leftovers that were reported
+	unwiped  map[string]time.Time // when the copies that a volume has left could not be wiped
 }
 
 type lastAttempt struct {
@@ -102,6 +103,26 @@ func (m *copyMoves) Keep(is func(id string) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.Outcomes, func(id string, _ lastAttempt) bool { return !is(id) })
+	maps.DeleteFunc(m.unwiped, func(id string, _ time.Time) bool { return !is(id) })
+}
+
+// Unwiped records that a copy which a volume has left could not be wiped, and reports whether that is new.
+func (m *copyMoves) Unwiped(id string, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, known := m.unwiped[id]
+	if m.unwiped == nil {
+		m.unwiped = map[string]time.Time{}
+	}
+	m.unwiped[id] = now
+	return !known
+}
+
+// WasUnwiped reports whether a copy that a volume has left could not be wiped since then.
+func (m *copyMoves) WasUnwiped(id string, since time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.unwiped[id].After(since)
 }
 
 // Forget makes the next attempt due at once.
