@@ -68,6 +68,11 @@ func TestCorruptionIsLogged(t *testing.T) {
 			"BTRFS error (device %s: state EA): parent transid verify failed on logical 30556160 mirror 1 wanted 7 found 5":                       true,
 			"BTRFS warning (device %s): checksum verify failed on logical 30408704 mirror 1 wanted 0x0f1f2e3d found 0x4c5b6a79 level 0":           true,
 			"BTRFS critical (device %s: state E): corrupt leaf: root=5 block=30490624 slot=3 ino=257 file_offset=0, invalid type for file extent": true,
+			"BTRFS error (device %s): bad tree block start, mirror 1 want 30539776 have 0":                                                        true, // the block was never written: it has no checksum
+			"BTRFS error (device %s): bad tree block start, want 30539776 have 0":                                                                 true, // before Linux 6.1
+			"BTRFS error (device %s state E): bad tree block level, mirror 1 level 9 on logical 30539776":                                         true,
+			"BTRFS error (device %s): bad fsid on logical 30539776 mirror 1":                                                                      true,
+			"BTRFS error (device %s): level verify failed on logical 5446121209856 mirror 1 wanted 0 found 1":                                     true,
 			"BTRFS info (device %s): using crc32c (crc32c-intel) checksum algorithm":                                                              false,
 		},
 	} {

@@ -59,7 +59,9 @@ func (e *Watcher) takeProbe(ctx context.Context, v *drivebay.Volume, staged *Sta
 // rw, and a remount succeeds and changes nothing (tried, Debian's 6.1.0-56). A daemon that starts later
 // learns it from the next write that fails.
 // ext4 counts the errors that it finds (fs/ext4/sysfs.c). Of XFS (fs/xfs/xfs_error.c) and btrfs (fs/btrfs/disk-io.c, inode.c,
-// tree-checker.c), the lines are counted that say what they have read is not what was written (tried, Linux 6.18).
+// tree-checker.c), the lines are counted that say what they have read is not what was written (tried, Linux 6.18). Of a tree block btrfs
+// compares the place, filesystem and level before the checksum, and reports only the first of them that is wrong (disk-io.c,
+// btrfs_validate_extent_buffer): a block that reads as zeros is a "bad tree block start".
 var lastWords = []struct {
 	kind  string
 	says  *regexp.Regexp
@@ -67,7 +69,7 @@ var lastWords = []struct {
 }{
 	{"XFS", regexp.MustCompile("Shutting down filesystem|Filesystem has been shut down"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord) { m.Shutdown = true }},
 	{"XFS", regexp.MustCompile("^(Metadata (corruption|CRC error) detected|Corruption detected)"), corrupted},
-	{"BTRFS", regexp.MustCompile("checksum verify failed|csum failed|parent transid verify failed|^corrupt (leaf|node)"), corrupted},
+	{"BTRFS", regexp.MustCompile("checksum verify failed|csum failed|(parent transid|level) verify failed|^corrupt (leaf|node)|^bad (tree block (start|level)|fsid on)|^tree first key mismatch"), corrupted},
 	{"EXT4-fs", regexp.MustCompile("Remounting filesystem read-only"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord) { m.GaveUp = true }},
 }
 
