@@ -46,6 +46,8 @@ func TestErrorsAreProvedGone(t *testing.T) {
 		spoilt = "critical medium error, dev sda, sector 24 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2"
 		lost   = "Buffer I/O error on dev sda, logical block 2, lost async page write"
 		part   = "critical medium error, dev dm-3, sector 24 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"
+		away   = "device offline error, dev sda, sector 16 op 0x1:(WRITE) flags 0x4000 phys_seg 2 prio class 2"    // since Linux 5.18
+		fenced = "reservation conflict error, dev sda, sector 16 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2" // since Linux 6.5
 		gaveUp = "sd 1:0:0:0: Device offlined - not ready after error recovery"
 	)
 	pulled := func(m *Manager, tr *state.Tracked) {
@@ -62,28 +64,32 @@ func TestErrorsAreProvedGone(t *testing.T) {
 		sectors  int
 		forDrive uint64 // that the health of the drive is judged by
 	}{
-		"a write of a drive that was pulled":           {time.Second, []string{write, lost}, pulled, -1, 0, 0, 0},
-		"a write that waited before it failed":         {3 * time.Minute, []string{write, lost}, pulled, -1, 0, 0, 0},
-		"a write long before":                          {time.Hour, []string{write, lost}, pulled, -1, 2, 0, 2},
-		"a write, and a place that cannot be read":     {time.Second, []string{write, lost}, pulled, 16, 2, 0, 2},
-		"a fault within the request":                   {time.Second, []string{write, lost}, pulled, 4096, 2, 0, 2},
-		"a fault that no request met":                  {time.Second, []string{write}, pulled, 100000, 0, 0, 0},
-		"the end of the drive cannot be read":          {time.Second, []string{lost}, pulled, 64<<11 - 1, 1, 0, 1},
-		"a bad sector of a drive that was pulled":      {time.Second, []string{medium}, pulled, 24, 1, 1, 1},
-		"a bad sector that was written anew":           {time.Second, []string{medium}, pulled, -1, 0, 0, 1},
-		"a bad sector that could not be written":       {time.Second, []string{spoilt}, pulled, -1, 1, 1, 1},
-		"given up and back":                            {time.Second, []string{write, lost}, givenUp, -1, 0, 0, 0},
-		"stayed, a read":                               {time.Second, []string{read}, nil, -1, 0, 0, 1},
-		"stayed, a read that fails":                    {time.Second, []string{read}, nil, 16, 1, 0, 1},
-		"stayed, a write":                              {time.Second, []string{write, lost}, nil, -1, 2, 0, 2},
-		"stayed, a bad sector":                         {time.Second, []string{medium}, nil, 24, 1, 1, 1},
-		"stayed, a bad sector that was written anew":   {time.Second, []string{medium}, nil, -1, 0, 0, 1},
-		"stayed, a sector of what is above":            {time.Second, []string{part}, nil, -1, 1, 0, 1},
-		"one of two, of a drive that stayed":           {time.Second, []string{read, write, medium}, nil, -1, 1, 0, 3},
-		"a bad sector keeps what has no place":         {time.Second, []string{lost, medium}, pulled, 24, 2, 1, 2},
-		"offlined by the kernel":                       {time.Hour, []string{gaveUp}, nil, -1, 0, 0, 0},
-		"offlined by the kernel, and not to be read":   {time.Hour, []string{gaveUp}, nil, 0, 1, 0, 1},
-		"the same error again, after what was proved ": {time.Second, []string{read, read}, nil, -1, 0, 0, 2},
+		"a write of a drive that was pulled":                                    {time.Second, []string{write, lost}, pulled, -1, 0, 0, 0},
+		"a write that waited before it failed":                                  {3 * time.Minute, []string{write, lost}, pulled, -1, 0, 0, 0},
+		"a write long before":                                                   {time.Hour, []string{write, lost}, pulled, -1, 2, 0, 2},
+		"a write, and a place that cannot be read":                              {time.Second, []string{write, lost}, pulled, 16, 2, 0, 2},
+		"a fault within the request":                                            {time.Second, []string{write, lost}, pulled, 4096, 2, 0, 2},
+		"a fault that no request met":                                           {time.Second, []string{write}, pulled, 100000, 0, 0, 0},
+		"the end of the drive cannot be read":                                   {time.Second, []string{lost}, pulled, 64<<11 - 1, 1, 0, 1},
+		"a bad sector of a drive that was pulled":                               {time.Second, []string{medium}, pulled, 24, 1, 1, 1},
+		"a bad sector that was written anew":                                    {time.Second, []string{medium}, pulled, -1, 0, 0, 1},
+		"a bad sector that could not be written":                                {time.Second, []string{spoilt}, pulled, -1, 1, 1, 1},
+		"given up and back":                                                     {time.Second, []string{write, lost}, givenUp, -1, 0, 0, 0},
+		"stayed, a read":                                                        {time.Second, []string{read}, nil, -1, 0, 0, 1},
+		"stayed, a read that fails":                                             {time.Second, []string{read}, nil, 16, 1, 0, 1},
+		"stayed, a write":                                                       {time.Second, []string{write, lost}, nil, -1, 2, 0, 2},
+		"stayed, a write while the kernel had it offline":                       {time.Second, []string{away}, nil, -1, 1, 0, 1},
+		"stayed, a write that a reservation refused":                            {time.Second, []string{fenced}, nil, -1, 1, 0, 1},
+		"a write of a drive that disconnected, and is back":                     {time.Second, []string{away}, pulled, -1, 0, 0, 0},
+		"a write of a drive that disconnected, and a place that cannot be read": {time.Second, []string{away}, pulled, 16, 1, 0, 1},
+		"stayed, a bad sector":                                                  {time.Second, []string{medium}, nil, 24, 1, 1, 1},
+		"stayed, a bad sector that was written anew":                            {time.Second, []string{medium}, nil, -1, 0, 0, 1},
+		"stayed, a sector of what is above":                                     {time.Second, []string{part}, nil, -1, 1, 0, 1},
+		"one of two, of a drive that stayed":                                    {time.Second, []string{read, write, medium}, nil, -1, 1, 0, 3},
+		"a bad sector keeps what has no place":                                  {time.Second, []string{lost, medium}, pulled, 24, 2, 1, 2},
+		"offlined by the kernel":                                                {time.Hour, []string{gaveUp}, nil, -1, 0, 0, 0},
+		"offlined by the kernel, and not to be read":                            {time.Hour, []string{gaveUp}, nil, 0, 1, 0, 1},
+		"the same error again, after what was proved ":                          {time.Second, []string{read, read}, nil, -1, 0, 0, 2},
 	} {
 		m, tr := oneTracked(t, "sda")
 		tr.Drive.Size, tr.Drive.LogicalBlock = 64<<20, 512
