@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -35,7 +36,7 @@ func Log(ctx context.Context, f *os.File) (<-chan LogLine, error) {
 		defer stop()
 		defer f.Close()
 		buf := make([]byte, 16<<10)
-		lost := false
+		lost, clock := false, newLogClock(time.Now())
 		for {
 			n, err := f.Read(buf)
 			if errors.Is(err, unix.EPIPE) { // lines were overwritten before this read
@@ -45,10 +46,11 @@ func Log(ctx context.Context, f *os.File) (<-chan LogLine, error) {
 			if err != nil {
 				return
 			}
-			l, ok := parseKmsg(string(buf[:n]), bootTime())
+			l, stamp, ok := parseKmsg(string(buf[:n]))
 			if !ok {
 				continue
 			}
+			l.At = clock.at(stamp, time.Now())
 			l.Overflow, lost = lost, false
 			select {
 			case out <- l:
@@ -60,27 +62,41 @@ func Log(ctx context.Context, f *os.File) (<-chan LogLine, error) {
 	return out, nil
 }
 
-// bootTime returns the time at which the kernel's log clock was zero.
-func bootTime() time.Time {
-	var ts unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
-		return time.Time{}
-	}
-	return time.Now().Add(-time.Duration(ts.Nano()))
+// logClock tells when a line was logged. The clock of the kernel's stamps is adjusted by nothing, and drifts from the one that programs have,
+// by minutes in months (kernel/printk/printk.c, local_clock; dmesg(1), --ctime: "the timestamp could be inaccurate"). So a stamp counts only
+// against those of lines shortly before: the line that was read soonest after its stamp was read when it was logged.
+type logClock struct {
+	start time.Time
+	ahead time.Duration // from the least stamp to the time since start
+	last  time.Time
 }
 
-// parseKmsg parses one record: "priority,sequence,microseconds,flags;text\n KEY=value".
-func parseKmsg(rec string, boot time.Time) (LogLine, bool) {
+// mostDrift is how much the two clocks drift in a time that is this often as long.
+const mostDrift = 1000
+
+func newLogClock(now time.Time) *logClock {
+	return &logClock{start: now, ahead: math.MaxInt64 / 2, last: now}
+}
+
+// at returns when a line was logged that is read now.
+func (c *logClock) at(stamp time.Duration, now time.Time) time.Time {
+	ahead := now.Sub(c.start) - stamp
+	c.ahead, c.last = min(c.ahead+now.Sub(c.last)/mostDrift, ahead), now
+	return now.Add(c.ahead - ahead)
+}
+
+// parseKmsg parses one record: "priority,sequence,microseconds,flags;text\n KEY=value". It returns the stamp of the line.
+func parseKmsg(rec string) (l LogLine, stamp time.Duration, ok bool) {
 	head, text, ok := strings.Cut(rec, ";")
 	f := strings.Split(head, ",")
 	if !ok || len(f) < 3 {
-		return LogLine{}, false
+		return LogLine{}, 0, false
 	}
 	prio, err1 := strconv.Atoi(f[0])
 	us, err2 := strconv.ParseInt(f[2], 10, 64)
 	if err1 != nil || err2 != nil {
-		return LogLine{}, false
+		return LogLine{}, 0, false
 	}
 	text, _, _ = strings.Cut(text, "\n")
-	return LogLine{At: boot.Add(time.Duration(us) * time.Microsecond), Priority: prio & 7, Text: strings.ToValidUTF8(text, "?")}, true
+	return LogLine{Priority: prio & 7, Text: strings.ToValidUTF8(text, "?")}, time.Duration(us) * time.Microsecond, true
 }
