@@ -54,6 +54,23 @@ func TestLineBeforeTheListing(t *testing.T) {
 	}
 }
 
+// TestLineOfAnUnlistedPath: a request to a drive that has several paths fails under the name of a path (drivers/nvme/host/multipath.c).
+func TestLineOfAnUnlistedPath(t *testing.T) {
+	for _, dev := range []string{"nvme0c1n1", "xvdb"} {
+		m, tr := oneTracked(t, "sda")
+		now := m.state.Machine.Now()
+		tr.Drive.Paths = append(tr.Drive.Paths, drivebay.Path{Name: dev})
+		delete(m.state.Drives, tr.Drive.ID)
+		m.poll.AddLogLine(host.LogLine{At: now, Text: "I/O error, dev " + dev + ", sector 16 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2"})
+		m.state.Drives[tr.Drive.ID] = tr // it is listed
+		m.poll.AddUnlisted(0)
+		k := &drivebay.Kernel{}
+		if tr.Kernlog.Count(k, now); k.UnresolvedErrors != 1 {
+			t.Errorf("%s: %d errors", dev, k.UnresolvedErrors)
+		}
+	}
+}
+
 // TestLineOfTheNextDisk: an error that the kernel logs of a disk which it attaches is not one of the drive that had its name, and
 // was pulled right before: no listing has shown that yet.
 func TestLineOfTheNextDisk(t *testing.T) {

@@ -19,9 +19,9 @@ const (
 	mostUnlisted = 256
 )
 
-// wholeDisk matches the name of a disk. Several disks can have a port, an address, a controller or a device above them one after the other;
+// wholeDisk matches the name of a disk, or of a path to one. Several disks can have a port, an address, a controller or a device above them one after the other;
 // the kernel gives the name of a disk to no other one while the first one is open.
-var wholeDisk = regexp.MustCompile(`^([shv]d[a-z]+|nvme\d+n\d+|mmcblk\d+|pmem\d+)$`)
+var wholeDisk = regexp.MustCompile(`^([shv]d[a-z]+|xvd[a-z]+|nvme\d+(c\d+)?n\d+|mmcblk\d+|pmem\d+)$`)
 
 // attached matches the line that a driver logs before the kernel reads the partition table of a new disk (drivers/scsi/sd.c,
 // sd_read_capacity; drivers/block/virtio_blk.c, virtblk_update_capacity). It comes also when a disk has another size.
