@@ -43,7 +43,7 @@ var checkers = map[string]checker{
 	// xfs_repair(8): with -n, exit code 1 means that there is something to repair. It refuses a
 	// mounted filesystem unless -f makes it treat the device as a file (tried).
 	"xfs": {[]string{"xfs_repair", "-n", "-f"}, 1, regexp.MustCompile(`fatal error|cannot open`), regexp.MustCompile(`bad magic|bad CRC|CRC error`), regexp.MustCompile(`valuable metadata changes`),
-		regexp.MustCompile(`^Phase \d|^- |^No modify|^ALERT|^ERROR: The filesystem has valuable|^would |would have been modified|^Cannot proceed|^Exiting|host filesystem|^Repair may fail`),
+		regexp.MustCompile(`^Phase \d|^- |^No modify|^ALERT|^ERROR: The filesystem has valuable|^would |would have been modified|^Cannot proceed|^Exiting|host filesystem|^Repair may fail|^ignored because the -n option|^which may be resolved by first mounting`),
 		regexp.MustCompile(`sb_(icount|ifree|fdblocks)|agi unlinked|counted`)},
 	// btrfs-check(8): --force accepts a mounted one. It ends at the first tree that it cannot read, with words that it has for any failure (6.2,
 	// tried): of a mounted filesystem, which may have been written meanwhile, only lines that name a block count.
