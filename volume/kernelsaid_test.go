@@ -73,6 +73,9 @@ func TestCorruptionIsLogged(t *testing.T) {
 			"BTRFS error (device %s state E): bad tree block level, mirror 1 level 9 on logical 30539776":                                         true,
 			"BTRFS error (device %s): bad fsid on logical 30539776 mirror 1":                                                                      true,
 			"BTRFS error (device %s): level verify failed on logical 5446121209856 mirror 1 wanted 0 found 1":                                     true,
+			"BTRFS error (device %s): unable to fixup (regular) error at logical 298844160 on dev /dev/sda1 physical 298844160":                   true, // found by `btrfs scrub`
+			"BTRFS error (device %s): fixed up error at logical 298844160 on dev /dev/sda1 physical 298844160":                                    false,
+			"BTRFS info (device %s): bdev /dev/sda1 errs: wr 0, rd 0, flush 0, corrupt 5, gen 0":                                                  false, // at a mount: of earlier ones
 			"BTRFS info (device %s): using crc32c (crc32c-intel) checksum algorithm":                                                              false,
 		},
 	} {

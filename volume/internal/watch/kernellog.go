@@ -69,7 +69,7 @@ var lastWords = []struct {
 }{
 	{"XFS", regexp.MustCompile("Shutting down filesystem|Filesystem has been shut down"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord) { m.Shutdown = true }},
 	{"XFS", regexp.MustCompile("^(Metadata (corruption|CRC error) detected|Corruption detected)"), corrupted},
-	{"BTRFS", regexp.MustCompile("checksum verify failed|csum failed|(parent transid|level) verify failed|^corrupt (leaf|node)|^bad (tree block (start|level)|fsid on)|^tree first key mismatch"), corrupted},
+	{"BTRFS", regexp.MustCompile("checksum verify failed|csum failed|unable to fixup|(parent transid|level) verify failed|^corrupt (leaf|node)|^bad (tree block (start|level)|fsid on)|^tree first key mismatch"), corrupted},
 	{"EXT4-fs", regexp.MustCompile("Remounting filesystem read-only"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord) { m.GaveUp = true }},
 }
 
