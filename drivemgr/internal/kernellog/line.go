@@ -25,7 +25,7 @@ var logLines = []struct {
 	line *regexp.Regexp
 }{
 	// block/blk-core.c blk_errors[]; "critical medium" is ENODATA, the rest EIO and friends. What a disk gets while the kernel has it offline fails
-	// with "device offline" since Linux 5.18, and with "I/O" before; "critical nexus" is "reservation conflict" since Linux 6.5.
+	// with "device offline" since Linux 5.18, and with "I/O" before; newer kernels call "critical nexus" a "reservation conflict".
 	{Medium, regexp.MustCompile(`critical medium error, dev (?P<dev>[\w-]+), sector (?P<sector>\d+)`)},
 	{IO, regexp.MustCompile(`(?:I/O|critical target|critical nexus|reservation conflict|device offline|protection|timeout|recoverable transport|critical space allocation) error, dev (?P<dev>[\w-]+), sector (?P<sector>\d+)`)},
 	{IO, regexp.MustCompile(`Buffer I/O error on dev (?P<dev>[\w-]+), logical block (?P<sector>\d+), lost`)},
