@@ -291,13 +291,15 @@ func markIsNewer(ctx context.Context, e *Devices, v *drivebay.Volume) (bool, err
 	return metadataUsed(ctx, e, v)
 }
 
-// metadataUsed reports whether the piece of a volume has metadata that were in use.
+// metadataUsed reports whether the piece of a volume whose replication is being prepared has metadata that were in use. Of a piece that is
+// larger than it was prepared, the record is older than a growth: where that was cut short, the metadata are not at the end.
 func metadataUsed(ctx context.Context, e *Devices, v *drivebay.Volume) (bool, error) {
 	m, err := metadataOf(ctx, e, v)
-	if errors.Is(err, drbd.ErrNoMetadata) {
-		return false, nil
+	if !errors.Is(err, drbd.ErrNoMetadata) {
+		return err == nil && !m.New(), err
 	}
-	return err == nil && !m.New(), err
+	d, err := e.belowOf(v).Ready(ctx)
+	return err == nil && d.Size > dataOf(v)+v.Replication.Room, err
 }
 
 // Correct corrects the record of a volume that is older than the mark on its drive.
