@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -178,9 +179,23 @@ func TestParseTolerates(t *testing.T) {
 		t.Errorf("read as %+v", r)
 	}
 	for _, bad := range []string{``, `{}`, `[]`, `{"report":[{"vg":[{"vg_name":"a","vg_size":"4k"}]}]}`, `{"report":[{"vg":[{"vg_name":"a"},{"vg_name":"b"}]}]}`,
-		`{"report":[{"lv":[{"lv_name":"x"}]}]}`, `{"report":[{"vg":[{"vg_name":"a"}],"lv":[{"data_percent":"NaN"}]}]}`} {
+		`{"report":[{"lv":[{"lv_name":"x"}]}]}`} {
 		if r, err := Parse([]byte(bad)); err == nil {
 			t.Errorf("%s is read as %+v", bad, r)
+		}
+	}
+}
+
+// TestParseOddPercent: what is no percentage is unknown, and hides neither its volume nor another group.
+func TestParseOddPercent(t *testing.T) {
+	for _, odd := range []string{`"NaN"`, `"nan"`, `"100.03"`, `"-1"`, `-1`, `"-1.00"`, `""`, `null`, `"inf"`, `"unknown"`} {
+		r, err := Parse(fmt.Appendf(nil, `{"report":[{"vg":[{"vg_name":"a"}],"lv":[{"lv_uuid":"u","lv_name":"x","data_percent":%s,"metadata_percent":%[1]s,"copy_percent":%[1]s}]},{"vg":[{"vg_name":"b"}]}]}`, odd))
+		if err != nil {
+			t.Errorf("%s: %v", odd, err)
+			continue
+		}
+		if lv := r.LV("a", "x"); lv == nil || lv.Data.Known || lv.Metadata.Known || lv.Sync.Known || r.Group("b") == nil {
+			t.Errorf("%s is read as %+v", odd, r)
 		}
 	}
 }

@@ -157,16 +157,10 @@ func (n *numbers) size(r row, field string) uint64 {
 	return x
 }
 
-func (n *numbers) percent(r row, field string) Percent {
-	v := r[field]
-	if v == "" || v == "-1" {
-		return Percent{}
-	}
-	x, err := strconv.ParseFloat(string(v), 64)
+// percent reads what the kernel says of one volume. What is no percentage is unknown: it hides no other volume.
+func percent(r row, field string) Percent {
+	x, err := strconv.ParseFloat(string(r[field]), 64)
 	if err != nil || math.IsNaN(x) || x < 0 || x > 100 {
-		if n.err == nil {
-			n.err = fmt.Errorf("%s: %q is not a percentage", field, v)
-		}
 		return Percent{}
 	}
 	return Percent{Known: true, Value: x}
@@ -211,8 +205,8 @@ func (n *numbers) lv(r row) LV {
 		Major: n.device(r, "lv_kernel_major"), Minor: n.device(r, "lv_kernel_minor"),
 		Active: r["lv_active"] == "active", Suspended: r["lv_suspended"] == "suspended", Open: r["lv_device_open"] == "open",
 		ReadOnly: strings.HasPrefix(string(r["lv_permissions"]), "read-only"), Health: string(r["lv_health_status"]),
-		ErrorWhenFull: r["lv_when_full"] == "error", Data: n.percent(r, "data_percent"), Metadata: n.percent(r, "metadata_percent"),
-		Sync: n.percent(r, "copy_percent"), SyncAction: string(r["raid_sync_action"]), Mismatches: n.size(r, "raid_mismatch_count"),
+		ErrorWhenFull: r["lv_when_full"] == "error", Data: percent(r, "data_percent"), Metadata: percent(r, "metadata_percent"),
+		Sync: percent(r, "copy_percent"), SyncAction: string(r["raid_sync_action"]), Mismatches: n.size(r, "raid_mismatch_count"),
 		MovesFrom: string(r["move_pv_uuid"]),
 	}
 	// LVM 2.03.16 calls a device without a table active (TestLabLVMNoTable). One that is suspended has its table, and one whose
