@@ -69,7 +69,15 @@ var phrases = []struct {
 	{"Failed to find", ErrNotFound},
 	{"No PV found", ErrNotFound},
 	{"No device found", ErrNotFound},
-	{"Cannot use", ErrNotFound}, // a device that is not in the list
+	{"Cannot use PV", ErrForeign},         // of a foreign, exported or shared group
+	{"device is partitioned", ErrForeign}, // "Cannot use DEVICE: REASON": dev_filtered_reason of lib/filters/filter.c
+	{"device has a signature", ErrForeign},
+	{"device is an md component", ErrForeign},
+	{"device is a multipath component", ErrForeign},
+	{"device is an LV", ErrForeign},
+	{"device has fs mounted", ErrInUse},
+	{"device is too small", ErrNoSpace},
+	{"device is not in devices", ErrNotFound}, // "list" or "file"
 	{"is locked", ErrLocked},
 	{"Failed to lock", ErrLocked},
 }
