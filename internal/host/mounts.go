@@ -26,7 +26,7 @@ func parseMountinfo(text string) []Mount {
 		if len(g) > 2 {
 			opts += "," + g[2]
 		}
-		out = append(out, Mount{ID: id, DevNum: f[2], Root: unescape(f[3]), Target: unescape(f[4]), FS: g[0], Source: unescape(g[1]), Opts: opts})
+		out = append(out, Mount{ID: id, DevNum: f[2], Root: Unescape(f[3]), Target: Unescape(f[4]), FS: g[0], Source: Unescape(g[1]), Opts: opts})
 	}
 	return out
 }
@@ -36,14 +36,14 @@ func parseMounts(text string) []Mount {
 	var out []Mount
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) >= 4 {
-			out = append(out, Mount{Source: unescape(f[0]), Target: unescape(f[1]), FS: f[2], Opts: f[3], Root: "/"})
+			out = append(out, Mount{Source: Unescape(f[0]), Target: Unescape(f[1]), FS: f[2], Opts: f[3], Root: "/"})
 		}
 	}
 	return out
 }
 
-// unescape decodes the octal escapes of blanks, tabs, newlines and backslashes.
-func unescape(s string) string {
+// Unescape decodes the octal escapes of blanks, tabs, newlines and backslashes in a path that the kernel lists.
+func Unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}

@@ -123,6 +123,7 @@ func (u *usage) readSwaps(mounts []host.Mount) {
 		if len(f) < 2 || !strings.HasPrefix(f[0], "/") {
 			continue
 		}
+		f[0] = host.Unescape(f[0])
 		if strings.HasPrefix(f[0], "/dev/") {
 			u.swaps[u.kernelName(f[0])] = true
 			continue
