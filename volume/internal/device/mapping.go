@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -81,6 +82,10 @@ func (e *Opener) Locked(v *drivebay.Volume) bool {
 	return below == nil && errors.Is(err, drivebay.ErrNotFound)
 }
 
+// notTheKey matches what cryptsetup prints as well where the key was right and the kernel has then refused something else with EPERM: the
+// status is 2, and "No key available" is printed, all the same. A filter of system calls refuses add_key.
+var notTheKey = regexp.MustCompile(`Failed to load key in kernel keyring|device-mapper: `)
+
 // CryptError translates the exit statuses of cryptsetup(8). A header without any key is treated like
 // a wrong key.
 func CryptError(err error) error {
@@ -88,7 +93,7 @@ func CryptError(err error) error {
 	switch {
 	case !ok:
 		return err
-	case exit.Code == 2, strings.Contains(exit.Stderr, "No usable keyslot"):
+	case exit.Code == 2 && !notTheKey.MatchString(exit.Stderr), strings.Contains(exit.Stderr, "No usable keyslot"):
 		return fmt.Errorf("%w: the key does not unlock the volume: %w", drivebay.ErrSecret, err)
 	case exit.Code == 5:
 		return fmt.Errorf("%w: %w", drivebay.ErrBusy, err)
