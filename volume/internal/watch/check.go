@@ -27,6 +27,7 @@ type checker struct {
 	owed   *regexp.Regexp // the journal holds something
 	noise  *regexp.Regexp // progress
 	busy   *regexp.Regexp // no fault of a mounted filesystem
+	passed *regexp.Regexp // a fault that the program reports and then ends with success; nil: none
 }
 
 // unread is what a program says of a device that it cannot read. That is a fault of the device, which is reported as such.
@@ -39,17 +40,19 @@ var checkers = map[string]checker{
 		regexp.MustCompile(`Filesystem still has errors|(Bad magic number in super-block|superblock is corrupt|does not match superblock) while trying to open`),
 		regexp.MustCompile(`skipping journal recovery`),
 		regexp.MustCompile(`(?i)^e2fsck |^Warning|^Pass \d|^IGNORED|^[\w ]+\? (no|yes)$|Filesystem still has errors|: \d+/\d+ files|^The superblock could not|^filesystem(\.  If| \(and not)|^is corrupt, and you|^e2fsck -b|^or$`),
-		regexp.MustCompile(`(?i)bitmap|count wrong|counts wrong|^Group \d+.* checksum|orphan|zero dtime|^Padding`)},
+		regexp.MustCompile(`(?i)bitmap|count wrong|counts wrong|^Group \d+.* checksum|orphan|zero dtime|^Padding`),
+		// The filesystem is larger than its device: with -n, e2fsck does not abort, and ends with 0 (1.47.0, tried).
+		regexp.MustCompile(`The physical size of the device is`)},
 	// xfs_repair(8): with -n, exit code 1 means that there is something to repair. It refuses a
 	// mounted filesystem unless -f makes it treat the device as a file (tried).
 	"xfs": {[]string{"xfs_repair", "-n", "-f"}, 1, regexp.MustCompile(`fatal error|cannot open`), regexp.MustCompile(`bad magic|bad CRC|CRC error`), regexp.MustCompile(`valuable metadata changes`),
 		regexp.MustCompile(`^Phase \d|^- |^No modify|^ALERT|^ERROR: The filesystem has valuable|^would |would have been modified|^Cannot proceed|^Exiting|host filesystem|^Repair may fail|^ignored because the -n option|^which may be resolved by first mounting`),
-		regexp.MustCompile(`sb_(icount|ifree|fdblocks)|agi unlinked|counted`)},
+		regexp.MustCompile(`sb_(icount|ifree|fdblocks)|agi unlinked|counted`), nil},
 	// btrfs-check(8): --force accepts a mounted one. It ends at the first tree that it cannot read, with words that it has for any failure (6.2,
 	// tried): of a mounted filesystem, which may have been written meanwhile, only lines that name a block count.
 	"btrfs": {[]string{"btrfs", "check", "--readonly", "--force"}, 1, regexp.MustCompile(`cannot open|could not check`),
 		regexp.MustCompile(`No valid Btrfs found|checksum verify failed|bad tree block|parent transid verify failed`), regexp.MustCompile(`log tree`),
-		regexp.MustCompile(`^Opening|^Checking|^UUID|^\[\d|^WARNING|bytes|blocks|cache and super generation`), regexp.MustCompile(`^ERROR: (cannot|could not) |^Couldn't `)},
+		regexp.MustCompile(`^Opening|^Checking|^UUID|^\[\d|^WARNING|bytes|blocks|cache and super generation`), regexp.MustCompile(`^ERROR: (cannot|could not) |^Couldn't `), nil},
 }
 
 // idle makes a check yield to all other I/O (ioprio_set(2), IOPRIO_CLASS_IDLE).
@@ -69,8 +72,10 @@ func (e *Watcher) check(ctx context.Context, kind string, disk host.Disk, mounte
 	}
 	exit, ended := errors.AsType[*host.ExitError](err)
 	switch {
-	case err == nil:
+	case err == nil && (c.passed == nil || !c.passed.Match(out)):
 		return nil, nil
+	case err == nil:
+		return c.faults(strings.ReplaceAll(string(out), disk.Path(), "the device"), mounted), nil
 	case !ended:
 		return nil, err
 	}

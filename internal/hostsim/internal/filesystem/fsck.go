@@ -65,6 +65,9 @@ func e2fsck(p *program.Process) int {
 	case !ok || s.Kind != "ext4":
 		return p.Fail(8, "e2fsck: Bad magic number in super-block while trying to open %s\n", name)
 	}
+	if dev := p.Device(name); s.Size > dev.Length() { // e2fsck/super.c, check_super_block: it ends with success all the same
+		p.Say("The filesystem size (according to the superblock) is %d blocks\nThe physical size of the device is %d blocks\nEither the superblock or the partition table is likely to be corrupt!\nAbort? no\n", s.Size/4096, dev.Length()/4096)
+	}
 	for n, pass := range []string{"Checking inodes, blocks, and sizes", "Checking directory structure", "Checking directory connectivity", "Checking reference counts", "Checking group summary information"} {
 		p.Say("Pass %d: %s", n+1, pass)
 	}
