@@ -1,11 +1,13 @@
 package volume_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/drivemgr"
 	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/internal/host"
 )
@@ -59,6 +61,34 @@ func TestHalfTable(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestHalfTableAtStart: the damage of a partition table is reported as soon as the daemon has read the drive after a restart.
+func TestHalfTableAtStart(t *testing.T) {
+	t.Parallel()
+	onStand(t, func(s *stand) {
+		v := s.make("v", rawVolume(drivebay.BackingPartition))
+		s.onDrive(s.drive(v).Name, func(disk host.Disk, _ *gpt.Table) {
+			_, err := disk.WriteAt(make([]byte, disk.BlockSize()), int64(disk.Size())-int64(disk.BlockSize()))
+			s.must(err)
+		})
+		var claim drivebay.Selectors
+		s.must(claim.UnmarshalText([]byte("all")))
+		s.stop()
+		s.stop = nil
+		s.mgr = drivemgr.New(s.sim, s.st, drivemgr.Options{Claim: claim})
+		ctx, cancel := context.WithCancel(s.Context())
+		done := make(chan error)
+		go func() { done <- s.mgr.Run(ctx) }()
+		s.Cleanup(func() { cancel(); <-done })
+		s.start()
+		for range 5 {
+			if is := s.of(v); !strings.Contains(reasons(is.Condition), "PartitionTableDamaged") {
+				s.Fatalf("after the start: %q", is.Condition.Message())
+			}
+			time.Sleep(5 * time.Second)
+		}
+	})
 }
 
 // TestTableBeingWritten: a reading meets the table of a drive while a program writes it, one copy after the other. That is no damage.

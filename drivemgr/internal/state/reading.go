@@ -41,13 +41,14 @@ func (t *Tracked) NoteReading(r Reading) {
 }
 
 // DoubtTable holds back the damage of a partition table that only one reading has found, and reports that: the reading may have
-// met a write of the table, which changes one copy after the other.
+// met a write of the table, which changes one copy after the other. The first reading of a drive is believed: no reading before it
+// has found the table sound, and one of before a restart may have found it damaged.
 func (t *Tracked) DoubtTable(c *drivebay.Content) (doubted bool) {
 	was := t.tableDamage
 	t.tableDamage = ""
 	if c.TableDamage != "" {
 		t.tableDamage = fmt.Sprint(c.TableSum, " ", c.TableDamage)
-		doubted = t.tableDamage != was && t.Drive.Content.TableDamage == ""
+		doubted = t.tableDamage != was && t.Drive.Content.TableDamage == "" && t.Drive.Content.Kind != drivebay.ContentUnknown
 	}
 	if doubted {
 		c.TableDamage, t.Fresh = "", true
