@@ -18,9 +18,6 @@ func (e controllerCalls) CreateVolume(ctx context.Context, r drivebay.VolumeRequ
 	}
 	id := drivebay.VolumeID(r.Name)
 	err := errors.Join(place.Check(r), e.provision.Can(ctx, r.Class))
-	if r.Source == (drivebay.Source{}) && !e.instances.Recorded(id) { // a copy gets no new filesystem, nor does a volume that was made
-		err = errors.Join(err, e.capabilities.CanFormat(r.Filesystem()))
-	}
 	if err != nil {
 		return drivebay.Volume{}, err
 	}

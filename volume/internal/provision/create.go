@@ -151,6 +151,11 @@ func (e *Provisioner) createAnew(ctx context.Context, have drivebay.VolumeRecord
 // Create finds a place and makes a volume there. If a drive turns out to be unfit, and nothing
 // was written to it, create tries the next.
 func (e *Provisioner) Create(ctx context.Context, id string, r drivebay.VolumeRequest) error {
+	if r.Source == (drivebay.Source{}) { // a copy gets no new filesystem
+		if err := e.Capabilities.CanFormat(r.Filesystem()); err != nil {
+			return err
+		}
+	}
 	if err := e.Inventory.RefuseSecond(id); err != nil {
 		return err
 	}
