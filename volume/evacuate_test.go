@@ -289,6 +289,36 @@ func TestMoveAfterCopyErrors(t *testing.T) {
 	})
 }
 
+// TestMoveWaitsForForeignMirror: a mirror that drivebay did not make logs copy errors without end. Nothing moves meanwhile, and the drive says
+// why. Volumes move when that has ended.
+func TestMoveWaitsForForeignMirror(t *testing.T) {
+	t.Parallel()
+	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
+		v := s.make("v", marked()["a linear block volume"])
+		ctx, cancel := context.WithCancel(s.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for ctx.Err() == nil {
+				s.sim.WriteKernelLog("device-mapper: raid1: Unable to read primary mirror during recovery")
+				time.Sleep(3 * time.Second)
+			}
+		}()
+		id := v.Location.Drives[0]
+		time.Sleep(time.Minute)
+		s.must(s.mgr.Operate(s.Context(), id, drivebay.LeaveRelease, ""))
+		for range 10 {
+			time.Sleep(2 * time.Minute)
+			if d, _ := s.mgr.Snapshot().Find(id); d.Leaving == nil || !strings.Contains(d.Leaving.Cause, "copy errors") {
+				t.Errorf("%v waits for: %+v", d.Usage, d.Leaving)
+			}
+		}
+		cancel()
+		<-ended
+		s.usage(id, drivebay.UsageReleased, 10*time.Minute)
+	})
+}
+
 // idle is a drive that a volume is not on.
 func (s *stand) idle(but string) (serial, id string) {
 	for _, d := range s.mgr.Snapshot().Drives {

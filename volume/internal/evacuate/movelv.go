@@ -24,7 +24,7 @@ func (e *Evacuator) moveLogicalVolume(ctx context.Context, h *groups.VolumeGroup
 	if e.Moves.KernelLogClosed.Load() {
 		return fmt.Errorf("%w: the kernel's log cannot be read, which alone says what cannot be copied", drivebay.ErrRefused)
 	}
-	if err := e.awaitMoveSlot(ctx); err != nil {
+	if err := e.awaitMoveSlot(ctx, h.VG); err != nil {
 		return err
 	}
 	defer func() { <-e.MovesLV }()
@@ -207,13 +207,20 @@ func (e *Evacuator) giveUpMove(ctx context.Context, h *groups.VolumeGroup, head 
 
 // awaitMoveSlot waits until no other volume of the machine moves, and until late lines about the errors of one that has moved do not count for
 // the next, nor hide its own.
-func (e *Evacuator) awaitMoveSlot(ctx context.Context) error {
+func (e *Evacuator) awaitMoveSlot(ctx context.Context, vg string) error {
+	defer e.Groups.SetWaitReason(vg, "")
 	select {
 	case e.MovesLV <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	default:
+		e.Groups.SetWaitReason(vg, "a volume of another group moves first: one volume of the machine moves at a time")
+		select {
+		case e.MovesLV <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	for e.Moves.LogsErrorsIn() > 0 {
+		e.Groups.SetWaitReason(vg, "the kernel has just logged copy errors of a mirror, maybe of one that drivebay did not make (dm-raid1): volumes move once it has logged none for 6 s")
 		if err := e.pause(ctx); err != nil {
 			<-e.MovesLV
 			return err
