@@ -245,13 +245,13 @@ func (e *Copier) leaveOldCopy(rec *drivebay.VolumeRecord, c drivebay.LeftCopy, d
 	}
 	d, known := steps.DriveOf(s, drive)
 	gone := known && (d.Usage == drivebay.UsageRemoved || d.Usage == drivebay.UsageRemoving)
-	fails := known && d.Status == drivebay.StatusOnline && cannotBeWiped(e.Moves.Moves.Last(id).Tries+1, d, why)
+	fails := known && d.Status == drivebay.StatusOnline && cannotBeWiped(e.Moves.Moves.Last(id).Left+1, d, why)
 	mustWipe := groups.RemainsWipe(&rec.Volume) != drivebay.WipeNone
 	switch {
 	case gone || fails && !mustWipe:
 		return e.endMove(id, drive, fmt.Sprintf("its old copy on drive %s was not wiped: wipe the drive before you dispose of it: %v", drive, why))
 	case !fails:
-		return why
+		return moves.NotRemoved(why)
 	case deleting:
 		return fmt.Errorf("volume %s: %w: its old copy on drive %s is not wiped: %w; run `drivebay release %s` and `drivebay force-remove %s` to leave it there", id, drivebay.ErrUnavailable, drive, why, drive, drive)
 	}
@@ -295,8 +295,8 @@ func (e *Copier) takeBack(ctx context.Context, id string) error {
 	switch {
 	case ctx.Err() != nil || errors.Is(err, ledger.ErrStopped):
 		return err
-	case away == nil && !cannotBeWiped(e.Moves.Moves.Last(id).Tries+1, d, err):
-		return err
+	case away == nil && !cannotBeWiped(e.Moves.Moves.Last(id).Left+1, d, err):
+		return moves.NotRemoved(err)
 	case away == nil && groups.RemainsWipe(&rec.Volume) != drivebay.WipeNone: // the volume need not wait for this drive to move to another one
 		c.Unwiped = true
 		return e.keepLeftCopy(id, c, "was not wiped: "+err.Error())

@@ -54,6 +54,7 @@ type lastAttempt struct {
 	Text  string
 	Tries int // failed attempts in a row
 	same  int // those of them that ended with this error
+	Left  int // those of them that could not remove a copy
 	at    time.Time
 	Again time.Time
 	stays bool // it was to make room, and was taken back
@@ -84,6 +85,14 @@ func (m *copyMoves) Blocked(id string) string {
 
 // ErrStays is the error for a volume that could not be moved to make room.
 var ErrStays = errors.New("it stays where it is")
+
+// notRemoved is the error of an attempt that could not remove a copy.
+type notRemoved struct{ error }
+
+func (e notRemoved) Unwrap() error { return e.error }
+
+// NotRemoved marks the error of an attempt to move a volume that could not remove a copy: failed copies do not count as such.
+func NotRemoved(err error) error { return notRemoved{err} }
 
 // Unmoved returns the volumes that recently could not be moved to make room, and why.
 func (m *copyMoves) Unmoved(now time.Time) map[string]string {
@@ -156,9 +165,12 @@ func (m *copyMoves) Leave(id string, err error, now time.Time) {
 		m.Outcomes[id] = lastAttempt{Never: true}
 	case err != nil && !errors.Is(err, context.Canceled):
 		was := m.Outcomes[id]
-		is := lastAttempt{Text: err.Error(), Tries: was.Tries + 1, same: 1, at: now, stays: errors.Is(err, ErrStays)}
+		is := lastAttempt{Text: err.Error(), Tries: was.Tries + 1, Left: was.Left, same: 1, at: now, stays: errors.Is(err, ErrStays)}
 		if is.Text == was.Text {
 			is.same = was.same + 1
+		}
+		if _, left := errors.AsType[notRemoved](err); left {
+			is.Left++
 		}
 		is.Again = now.Add(copyAgain.Wait(is.same))
 		m.Outcomes[id] = is
