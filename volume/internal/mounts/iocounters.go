@@ -19,7 +19,10 @@ type ProbeResult struct {
 	Asking    time.Time // since when a probe has had no answer
 	Shutdown  bool
 	FSErrors  uint64 // of an XFS or btrfs, in the kernel's log
-	GaveUp    bool   // an ext4 that accepts no writes any more, whatever the mount table shows
+	// LostWrites is how often the kernel's log said, in the day up to LostAt, that the filesystem has lost a write.
+	LostWrites uint64
+	LostAt     time.Time
+	GaveUp     bool // an ext4 that accepts no writes any more, whatever the mount table shows
 }
 
 // stuckAfter is how long a probe may have no answer before that counts.

@@ -85,6 +85,9 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 			k.io.unreadableOn = strings.TrimSpace(k.io.unreadableOn + " " + id)
 		}
 	}
+	if e.Machine.Now().Sub(m.LostAt) <= lostFor {
+		k.io.errors, k.io.logged = max(k.io.errors, m.LostWrites), max(k.io.logged, m.LostWrites)
+	}
 	if staged != nil {
 		k.fs.gaveUp = m.Shutdown || m.GaveUp
 		if n, counted := e.fsErrors(v, staged); counted {

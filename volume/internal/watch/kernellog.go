@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"regexp"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
@@ -65,35 +66,67 @@ func (e *Watcher) takeProbe(ctx context.Context, v *drivebay.Volume, staged *Sta
 var lastWords = []struct {
 	kind  string
 	says  *regexp.Regexp
-	learn func(*mounts.ProbeResult, *drivebay.VolumeRecord)
+	learn func(*mounts.ProbeResult, *drivebay.VolumeRecord, time.Time)
 }{
-	{"XFS", regexp.MustCompile("Shutting down filesystem|Filesystem has been shut down"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord) { m.Shutdown = true }},
+	{"XFS", regexp.MustCompile("Shutting down filesystem|Filesystem has been shut down"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord, _ time.Time) { m.Shutdown = true }},
 	{"XFS", regexp.MustCompile("^(Metadata (corruption|CRC error) detected|Corruption detected)"), corrupted},
 	{"BTRFS", regexp.MustCompile("checksum verify failed|csum failed|unable to fixup|(parent transid|level) verify failed|^corrupt (leaf|node)|^bad (tree block (start|level)|fsid on)|^tree first key mismatch"), corrupted},
-	{"EXT4-fs", regexp.MustCompile("Remounting filesystem read-only"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord) { m.GaveUp = true }},
+	{"EXT4-fs", regexp.MustCompile("Remounting filesystem read-only"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord, _ time.Time) { m.GaveUp = true }},
+	{"EXT4-fs", regexp.MustCompile(`^ext4_end_bio:\d+: I/O error|^Delayed block allocation failed|^Detected IO errors while flushing`), lostWrite},
+	{"XFS", regexp.MustCompile("^writeback error on inode|^page discard on page"), lostWrite},
 }
 
 // corrupted counts on from what the record has.
-func corrupted(m *mounts.ProbeResult, r *drivebay.VolumeRecord) {
+func corrupted(m *mounts.ProbeResult, r *drivebay.VolumeRecord, _ time.Time) {
 	m.FSErrors = max(m.FSErrors, r.FSErrors) + 1
 }
 
-// ofFilesystem is a line about a filesystem: "XFS (dm-1): ...", "BTRFS error (device sda1 state E): ...".
-var ofFilesystem = regexp.MustCompile(`^(XFS|EXT4-fs|BTRFS)[ \w]* \((?:device )?([^):]+?)(?:: state \w+)?(?: state \w+)?\): (.*)`)
+// lostWrite counts a write of the page cache that failed. What is above the drive can refuse it (a thin pool without space, DRBD without a
+// disk, dm-crypt without memory), and then no line is about the drive. The filesystem counts no error and goes on: ext4 (fs/ext4/page-io.c,
+// inode.c; fs/jbd2/commit.c), XFS (fs/iomap; fs/xfs/xfs_aops.c). btrfs logs it as an error of its device, which the drive has.
+func lostWrite(m *mounts.ProbeResult, _ *drivebay.VolumeRecord, at time.Time) {
+	if at.Sub(m.LostAt) > lostFor {
+		m.LostWrites = 0
+	}
+	m.LostWrites, m.LostAt = m.LostWrites+1, at
+}
+
+// lostFor is how long a lost write counts, as a failed request of a drive does.
+const lostFor = 24 * time.Hour
+
+var (
+	// ofFilesystem is a line about a filesystem: "XFS (dm-1): ...", "BTRFS error (device sda1 state E): ...".
+	ofFilesystem = regexp.MustCompile(`^(XFS|EXT4-fs|BTRFS)[ \w]* \((?:device )?([^):]+?)(?:: state \w+)?(?: state \w+)?\): (.*)`)
+	// ofJournal is a line about the journal of an ext4, which is named after its device and inode.
+	ofJournal = regexp.MustCompile(`^(?:JBD2: )?(Detected IO errors while flushing file data) on (\S+)-\d+$`)
+	// ofPages is a line about pages of an XFS.
+	ofPages = regexp.MustCompile(`^(\S+): (writeback error on inode \d+)`)
+)
+
+// spokenOf returns the filesystem that a line of the kernel's log is about, its device and what the line says; "" for other lines.
+func spokenOf(text string) (kind, dev, says string) {
+	if m := ofFilesystem.FindStringSubmatch(text); m != nil {
+		return m[1], m[2], m[3]
+	}
+	if m := ofJournal.FindStringSubmatch(text); m != nil {
+		return "EXT4-fs", m[2], m[1]
+	}
+	if m := ofPages.FindStringSubmatch(text); m != nil {
+		return "XFS", m[1], m[2]
+	}
+	return "", "", ""
+}
 
 // FollowKernelLog records the lastWords in a line of the kernel's log.
 func (e *Watcher) FollowKernelLog(l host.LogLine) bool {
 	e.Moves.FollowCopyErrors(l)
-	is := ofFilesystem.FindStringSubmatch(l.Text)
-	if is == nil {
-		return false
-	}
+	kind, dev, says := spokenOf(l.Text)
 	for _, w := range lastWords {
-		if w.kind != is[1] || !w.says.MatchString(is[3]) {
+		if w.kind != kind || !w.says.MatchString(says) {
 			continue
 		}
-		for _, r := range e.volumesOnDevice(path.Base(is[2])) {
-			e.Mounts.Counters.Of(r.Volume.ID).Write(func(m *mounts.ProbeResult) { w.learn(m, r) })
+		for _, r := range e.volumesOnDevice(path.Base(dev)) {
+			e.Mounts.Counters.Of(r.Volume.ID).Write(func(m *mounts.ProbeResult) { w.learn(m, r, l.At) })
 		}
 		return true
 	}
