@@ -25,6 +25,7 @@ type Input struct {
 	Protocol  drivebay.Protocol
 	Now       time.Time // zero for a document of unknown age
 	SizeIssue string    // why the size of the drive is wrong; empty when it is plausible
+	Returns   uint64    // how often within 24 h the drive left the machine by itself, or was given up by the kernel, and was back
 	Gone      time.Time // when a complete listing first lacked the drive; zero while it is there
 }
 

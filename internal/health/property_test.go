@@ -17,7 +17,7 @@ func TestFaultsNeverHelp(t *testing.T) {
 			base := drivebay.WorstOf(Assess(a.in, Default()))
 			for _, k := range judgedKernel {
 				in := a.in
-				in.Kernel, in.SizeIssue = k.in.Kernel, k.in.SizeIssue
+				in.Kernel, in.SizeIssue, in.Returns = k.in.Kernel, k.in.SizeIssue, k.in.Returns
 				in.History = append(append([]drivebay.Sample(nil), a.in.History...), k.in.History...)
 				if got := drivebay.WorstOf(Assess(in, Default())); got.Rank() < base.Rank() || got.Rank() < k.want.Rank() {
 					t.Errorf("%s is %v, with kernel %s (%v) it is %v", a.name, base, k.name, k.want, got)

@@ -151,6 +151,19 @@ var kernelRules = []Rule{
 		check: kernelTimeouts,
 	},
 	{
+		Code:    "DriveReturns",
+		Suspect: "the drive left the machine, or the kernel gave it up, and it was back, {driveReturns} times in 24 h",
+		Advice:  "Check the sled, the cable, the power of the bay, and the log of the expander or controller. If another drive has no such fault in the bay, replace the drive with `drivebay replace DRIVE`.",
+		Source:  "the drive answers each time that it is back, so no other rule shows it; what was in its write cache when it lost its power is lost. A drive that was taken out after `drivebay replace` does not count",
+		Quick:   true,
+		check: func(l *look) *hit {
+			if l.Returns < l.th.DriveReturns {
+				return nil
+			}
+			return suspect(l.Returns, "the drive left and was back %d times in 24 h", l.Returns)
+		},
+	},
+	{
 		Code:    "FilesystemErrors",
 		Suspect: "the error count of a filesystem on the drive >= {filesystemErrors}",
 		Advice:  "Files may be damaged. Check the filesystem while it is not mounted: `drivebay heal VOLUME --fsck` for a volume. The check resets the count.",

@@ -353,6 +353,7 @@ var judgedKernel = []judged{
 	{"timeouts of yesterday", kernel(drivebay.Kernel{IOTimeouts: p(uint64(3))}).past(day, one{"kernel.ioTimeouts": 0}), good, "", ""},
 	{"timeouts and a reset", kernel(drivebay.Kernel{IOTimeouts: p(uint64(6)), Resets1h: 1}).past(30*time.Minute, one{"kernel.ioTimeouts": 0}), sus, "KernelTimeouts", "6 commands timed out or failed and 1 reset in 1 h"},
 	{"resets", kernel(drivebay.Kernel{Resets1h: 3}), sus, "KernelTimeouts", "3 resets in 1 h"},
+	{"left and was back", Input{Now: t0, Kernel: &drivebay.Kernel{}, Returns: 5}, sus, "DriveReturns", "5 times in 24 h"},
 	{"filesystem", kernel(drivebay.Kernel{Filesystems: []drivebay.FSError{{Device: "dm-3", FS: "ext4", Errors: 2}}}), sus, "FilesystemErrors", "ext4 on dm-3"},
 }
 

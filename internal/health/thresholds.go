@@ -47,6 +47,7 @@ type Thresholds struct {
 	KernelIOErrors     uint64        `yaml:"kernelIOErrors" json:"kernelIOErrors" doc:"growth of the kernel's error counter in 1 h"`
 	KernelTimeouts     uint64        `yaml:"kernelTimeouts" json:"kernelTimeouts" doc:"growth of the kernel's timeout counter in 1 h"`
 	KernelResets       uint64        `yaml:"kernelResets" json:"kernelResets" doc:"resets of the drive or its link in 1 h"`
+	DriveReturns       uint64        `yaml:"driveReturns" json:"driveReturns" doc:"times in 24 h that a drive left the machine, or was given up by the kernel, and was back"`
 	FilesystemErrors   uint64        `yaml:"filesystemErrors" json:"filesystemErrors" doc:"errors that a filesystem on the drive has counted"`
 	FrozenSuspect      time.Duration `yaml:"frozenSuspect" json:"frozenSuspect" doc:"how long requests wait while none completes"`
 	FrozenBad          time.Duration `yaml:"frozenBad" json:"frozenBad" doc:"the same, for BAD"`
@@ -69,7 +70,7 @@ func Default() Thresholds {
 		NVMeSpareMargin: 10, NVMeMediaSuspect: 1, NVMeMediaBad: 100,
 		SCSIGrownSuspect: 10, SCSIGrownBad: 1000, SCSIGrownGrowth: 100,
 		SCSIUncorrectedSuspect: 1, SCSIUncorrectedBad: 10, SCSIPendingSuspect: 1, SCSIPendingBad: 50,
-		KernelMediaSuspect: 1, KernelMediaBad: 10, KernelOther: 10, KernelIOErrors: 20, KernelTimeouts: 3, KernelResets: 3,
+		KernelMediaSuspect: 1, KernelMediaBad: 10, KernelOther: 10, KernelIOErrors: 20, KernelTimeouts: 3, KernelResets: 3, DriveReturns: 5,
 		FilesystemErrors: 1, FrozenSuspect: 5 * time.Second, FrozenBad: time.Minute,
 		SilentSuspect: 20 * time.Second, SilentBad: 2 * time.Minute,
 		StaleAfter: 30 * time.Minute, ClearAfter: 24 * time.Hour, ClearQuick: 10 * time.Minute,

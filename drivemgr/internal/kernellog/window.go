@@ -14,6 +14,7 @@ type Window struct {
 	sectors map[uint64]Error // medium errors by sector, the newest of each
 	Errors  []Error
 	resets  []time.Time
+	returns []time.Time // when the drive was back
 	last    string
 	number  uint64 // of the newest error
 	turn    uint64 // the place at which the next proof begins
@@ -51,6 +52,17 @@ func (w *Window) Add(kind Kind, e Error, l host.LogLine) {
 		}
 		w.Errors = slices.Delete(w.Errors, i, i+1)
 	}
+}
+
+// AddReturn counts that the drive left by itself, or was given up by the kernel, and is back.
+func (w *Window) AddReturn(now time.Time) {
+	w.returns = append(w.returns[max(0, len(w.returns)+1-maxLogKept):], now)
+}
+
+// Returns returns how often the drive was back within a day.
+func (w *Window) Returns(now time.Time) uint64 {
+	w.returns = slices.DeleteFunc(w.returns, func(at time.Time) bool { return now.Sub(at) > LogDay })
+	return uint64(len(w.returns))
 }
 
 // dropSector makes room for a medium error among those that are kept, and reports whether there is: one that is proved gone

@@ -99,7 +99,7 @@ func (m *Poller) Assess(t *state.Tracked) {
 	d := &t.Drive
 	in := health.Input{
 		Evidence: d.Evidence, Kernel: d.Kernel, History: t.Rec.History,
-		Type: d.Type, Transport: d.Transport, Protocol: d.Protocol, Now: now, SizeIssue: d.SizeIssue,
+		Type: d.Type, Transport: d.Transport, Protocol: d.Protocol, Now: now, SizeIssue: d.SizeIssue, Returns: t.Kernlog.Returns(now),
 	}
 	if d.Status == drivebay.StatusOffline {
 		in.Gone = d.LastSeen

@@ -30,8 +30,11 @@ func (m *Poller) RefreshKernel(t *state.Tracked, now time.Time) bool {
 	if sameKernel(t.Drive.Kernel, k) {
 		return false
 	}
-	if k.GivenUp() {
+	switch was := t.Drive.Kernel; {
+	case k.GivenUp():
 		t.Kernlog.MarkLeft(now)
+	case was != nil && was.GivenUp():
+		t.Kernlog.AddReturn(now)
 	}
 	t.Drive.Kernel = k
 	return true

@@ -107,6 +107,9 @@ func (m *Tracker) applyDrive(d *drivebay.Drive, seen map[string]bool, now time.T
 		m.State.QueueEvents(state.Changes(&t.Drive, d, now)...)
 		m.Replacement.ReportReturn(t, d, now)
 	}
+	if away := !t.Absent.IsZero() || t.Present && !t.IsDevice(d); away && t.Rec.Usage != drivebay.UsageRemoved { // a removed drive was taken out by hand
+		t.Kernlog.AddReturn(now)
+	}
 	t.Absent = time.Time{}
 	if !t.Present || !t.IsDevice(d) { // new, or back, maybe since the last listing: its known state is old
 		t.Begin(now)
