@@ -103,7 +103,7 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 		}
 	}
 	if staged != nil && !staged.readOnly {
-		k.fs.readOnly = m.GaveUp || staged.turnedReadOnly(e.LastMounts)
+		k.fs.readOnly = m.GaveUp && !m.Shutdown || staged.turnedReadOnly(e.LastMounts)
 	}
 	k.io.frozen = k.io.frozen.Truncate(time.Second)
 	return k

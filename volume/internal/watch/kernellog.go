@@ -58,7 +58,8 @@ func (e *Watcher) takeProbe(ctx context.Context, v *drivebay.Volume, staged *Sta
 // For that ext4 the mount table once showed "ro", and shows "emergency_ro" since Linux 6.15. In between,
 // and in the stable series that took over "ext4: don't set SB_RDONLY after filesystem errors", it shows
 // rw, and a remount succeeds and changes nothing (tried, Debian's 6.1.0-56). A daemon that starts later
-// learns it from the next write that fails.
+// learns it from the next write that fails. An ext4 notices only at the next change by a program that its journal is aborted
+// (fs/jbd2/journal.c), and it is shut down by a program, or because its device goes (fs/ext4/ioctl.c, ext4_force_shutdown).
 // ext4 counts the errors that it finds (fs/ext4/sysfs.c). Of XFS (fs/xfs/xfs_error.c) and btrfs (fs/btrfs/disk-io.c, inode.c,
 // tree-checker.c), the lines are counted that say what they have read is not what was written (tried, Linux 6.18). Of a tree block btrfs
 // compares the place, filesystem and level before the checksum, and reports only the first of them that is wrong (disk-io.c,
@@ -72,6 +73,8 @@ var lastWords = []struct {
 	{"XFS", regexp.MustCompile("^(Metadata (corruption|CRC error) detected|Corruption detected)"), corrupted},
 	{"BTRFS", regexp.MustCompile("checksum verify failed|csum failed|unable to fixup|(parent transid|level) verify failed|^corrupt (leaf|node)|^bad (tree block (start|level)|fsid on)|^tree first key mismatch"), corrupted},
 	{"EXT4-fs", regexp.MustCompile("Remounting filesystem read-only"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord, _ time.Time) { m.GaveUp = true }},
+	{"EXT4-fs", regexp.MustCompile("^Aborting journal"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord, _ time.Time) { m.GaveUp = true }},
+	{"EXT4-fs", regexp.MustCompile("^shut down requested"), func(m *mounts.ProbeResult, _ *drivebay.VolumeRecord, _ time.Time) { m.Shutdown = true }},
 	{"EXT4-fs", regexp.MustCompile(`^ext4_end_bio:\d+: I/O error|^Delayed block allocation failed|^Detected IO errors while flushing`), lostWrite},
 	{"XFS", regexp.MustCompile("^writeback error on inode|^page discard on page"), lostWrite},
 }
@@ -98,7 +101,7 @@ var (
 	// ofFilesystem is a line about a filesystem: "XFS (dm-1): ...", "BTRFS error (device sda1 state E): ...".
 	ofFilesystem = regexp.MustCompile(`^(XFS|EXT4-fs|BTRFS)[ \w]* \((?:device )?([^):]+?)(?:: state \w+)?(?: state \w+)?\): (.*)`)
 	// ofJournal is a line about the journal of an ext4, which is named after its device and inode.
-	ofJournal = regexp.MustCompile(`^(?:JBD2: )?(Detected IO errors while flushing file data) on (\S+)-\d+$`)
+	ofJournal = regexp.MustCompile(`^(?:JBD2: )?(Detected IO errors while flushing file data on|Aborting journal on device) (\S+)-\d+\.?$`)
 	// ofPages is a line about pages of an XFS.
 	ofPages = regexp.MustCompile(`^(\S+): (writeback error on inode \d+)`)
 )

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/drivebay/drivebay"
@@ -43,7 +44,9 @@ func (e *Watcher) kernelSaid() map[string]kernelSaid {
 		was, fs := seen.Known.Record, seen.Known.fs
 		is := kernelSaid{errors: fs.errors, scrub: was.Scrub}
 		if fs.gaveUp {
-			is.gaveUp = e.mountOf(seen.Staged.since)
+			if is.gaveUp = e.mountOf(seen.Staged.since); fs.shutdown && was.Volume.FSType != "xfs" {
+				is.gaveUp += shutDown
+			}
 		}
 		if was.FSErrors != is.errors || was.GaveUp != is.gaveUp {
 			out[id] = is
@@ -51,6 +54,9 @@ func (e *Watcher) kernelSaid() map[string]kernelSaid {
 	}
 	return out
 }
+
+// shutDown marks in a record that the filesystem has shut down, and not only become read-only. An XFS does nothing else.
+const shutDown = " shut down"
 
 // mountOf returns what tells a mount from all later ones: the boot, and when it was made.
 func (e *Watcher) mountOf(since time.Time) string {
@@ -61,11 +67,13 @@ func (e *Watcher) mountOf(since time.Time) string {
 func (e *Watcher) RecallKernelSaid() {
 	for _, r := range e.Ledger.All() {
 		p := mirror.StagedAt(&r.Volume)
-		if r.GaveUp == "" || p == nil || r.GaveUp != e.mountOf(p.Since) {
+		gaveUp, shut := strings.CutSuffix(r.GaveUp, shutDown)
+		if gaveUp == "" || p == nil || gaveUp != e.mountOf(p.Since) {
 			continue
 		}
+		shut = shut || r.Volume.FSType == "xfs"
 		e.Mounts.Counters.Of(r.Volume.ID).Write(func(m *mounts.ProbeResult) {
-			m.Shutdown, m.GaveUp = r.Volume.FSType == "xfs", r.Volume.FSType != "xfs"
+			m.Shutdown, m.GaveUp = shut, !shut
 		})
 	}
 }
