@@ -23,6 +23,11 @@ func (v *View) with(peer drbd.Role) *View {
 	return v
 }
 
+func (v *View) but(change func(*View)) *View {
+	change(v)
+	return v
+}
+
 func (v *View) after(c drivebay.ReplicationConflict) *View {
 	v.Conflict = c
 	return v
@@ -40,6 +45,9 @@ func TestJudge(t *testing.T) {
 	}{
 		"in sync":              {view(pri, drbd.Connected, drbd.UpToDate, drbd.UpToDate), Ready},
 		"verifying":            {view(pri, drbd.VerifyS, drbd.UpToDate, drbd.UpToDate), Ready},
+		"suspended":            {view(pri, drbd.Connected, drbd.UpToDate, drbd.UpToDate).but(func(v *View) { v.State.Suspended = true }), Degraded},
+		"they differ":          {view(pri, drbd.Connected, drbd.UpToDate, drbd.UpToDate).but(func(v *View) { v.OutOfSync = 4096 }), Degraded},
+		"they differ so far":   {view(pri, drbd.VerifyS, drbd.UpToDate, drbd.UpToDate).but(func(v *View) { v.OutOfSync = 4096 }), Degraded},
 		"source":               {view(pri, drbd.SyncSource, drbd.UpToDate, drbd.Inconsistent), Resyncing},
 		"target":               {view(sec, drbd.SyncTarget, drbd.Inconsistent, drbd.UpToDate), Resyncing},
 		"paused":               {view(sec, drbd.PausedSyncT, drbd.Inconsistent, drbd.UpToDate), Resyncing},

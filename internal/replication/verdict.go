@@ -63,6 +63,11 @@ func Judge(v View) (Verdict, string) {
 		return Resyncing, "one side gets what it missed from the other one"
 	case c == drbd.Ahead, c == drbd.Behind:
 		return Degraded, "the network is too slow: the peer is behind"
+	case s.Suspended:
+		return Degraded, fmt.Sprintf("the kernel holds all requests of the volume until `drbdsetup resume-io %d`", v.Minor)
+	case v.connected() && s.Disk == drbd.UpToDate && s.PeerDisk == drbd.UpToDate && v.OutOfSync > 0:
+		// A verification marks what differs, and changes no state (drivers/block/drbd/drbd_worker.c, w_e_end_ov_reply).
+		return Degraded, fmt.Sprintf("the data of the two sides differ in %d bytes, as a verification found: `drbdsetup invalidate %d` on the side with the wrong data copies all of the other side's", v.OutOfSync, v.Minor)
 	case v.connected() && s.Disk == drbd.UpToDate && s.PeerDisk == drbd.UpToDate:
 		return Ready, ""
 	case v.connected() && s.Disk == drbd.UpToDate && s.PeerDisk <= drbd.Failed:
