@@ -119,9 +119,9 @@ type Record struct {
 	// and worldwide name: the two are different drives.
 	Duplicate bool `json:"duplicate,omitempty"`
 	// Forced is true while it is REMOVING by force: volumes may still be on it.
-	Forced bool `json:"forced,omitempty"`
-	// Kept are the findings despite which an operator keeps it.
-	Kept []string `json:"kept,omitempty"`
+	Forced bool     `json:"forced,omitempty"`
+	Kept   []string `json:"kept,omitempty"`   // the findings despite which an operator keeps it
+	Logged string   `json:"logged,omitempty"` // its errors in the kernel's log, as package kernellog encodes them
 	// LastShort and LastLong are when the daemon last started a self-test.
 	LastShort time.Time `json:"lastShort,omitzero"`
 	LastLong  time.Time `json:"lastLong,omitzero"`

@@ -92,13 +92,13 @@ type VolumeRecord struct {
 	NoneOn string `json:"noneOn,omitempty"` // the drive that had nothing of its group when the other one was given up in mid-move
 	// Reasons are those reasons of its condition that events have reported and that still hold.
 	Reasons []string `json:"reasons,omitempty"`
-	// Left are copies of the volume that could not be wiped, because their drives were offline.
-	// Each is wiped when its drive returns.
-	Left []LeftCopy `json:"left,omitempty"`
-	// FSErrors is how many errors the filesystem had counted when it was last mounted, until it is repaired.
-	FSErrors uint64 `json:"fsErrors,omitempty"`
-	// GaveUp is the mount of the filesystem that stopped taking writes: the kernel says it once.
-	GaveUp string `json:"gaveUp,omitempty"`
+	// Left are copies of the volume that could not be wiped, because their drives were offline. Each is wiped when its drive returns.
+	Left     []LeftCopy `json:"left,omitempty"`
+	FSErrors uint64     `json:"fsErrors,omitempty"` // how many errors the filesystem had counted when it was last mounted, until it is repaired
+	GaveUp   string     `json:"gaveUp,omitempty"`   // the mount of the filesystem that stopped taking writes: the kernel says it once
+	// LostWrites is how often in the day up to LostAt the kernel said that the filesystem has lost a write.
+	LostWrites uint64    `json:"lostWrites,omitempty"`
+	LostAt     time.Time `json:"lostAt,omitzero"`
 }
 
 // Work is an operation that writes to drives. Everything is chosen before it starts, so

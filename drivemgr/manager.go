@@ -8,6 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr/internal/claims"
 	"github.com/drivebay/drivebay/drivemgr/internal/inventory"
+	"github.com/drivebay/drivebay/drivemgr/internal/kernellog"
 	"github.com/drivebay/drivebay/drivemgr/internal/lights"
 	"github.com/drivebay/drivebay/drivemgr/internal/poll"
 	"github.com/drivebay/drivebay/drivemgr/internal/records"
@@ -206,7 +207,7 @@ func (m *Manager) loadRecords() {
 		m.problems = append(m.problems, "stored events: read failed, earlier events are not shown: "+err.Error())
 	}
 	for id, rec := range recs {
-		t := &state.Tracked{Rec: rec, Drive: rec.Drive, Lane: lane.New(), Judged: rec.Drive.Health != drivebay.HealthUnknown, Recalled: true}
+		t := &state.Tracked{Rec: rec, Drive: rec.Drive, Lane: lane.New(), Judged: rec.Drive.Health != drivebay.HealthUnknown, Recalled: true, Kernlog: kernellog.Decode(rec.Logged)}
 		t.Drive.Kernel, t.Drive.Disks = nil, rec.Disks
 		if inventory.FromUses(t.Drive.Content) {
 			t.Drive.Content = drivebay.Content{Reason: drivebay.NotRead}

@@ -7,6 +7,36 @@ import (
 	"time"
 )
 
+// TestLostWritesOfAPulledDrive: a filesystem whose drive was pulled loses writes and gives up. Mounted again it is sound.
+func TestLostWritesOfAPulledDrive(t *testing.T) {
+	t.Parallel()
+	for fs, lines := range map[string][]string{
+		"ext4": {"EXT4-fs warning (device %[1]s): ext4_end_bio:343: I/O error 10 writing to inode 131 starting block 34816)", "Aborting journal on device %[1]s-8."},
+		"xfs": {"%[1]s: writeback error on inode 16708, offset 414887936, sector 949864",
+			"XFS (%[1]s): Log I/O Error (0x2) detected at xlog_ioend_work+0x6e/0x70 [xfs] (fs/xfs/xfs_log.c:1377).  Shutting down filesystem."},
+	} {
+		onStand(t, func(s *stand) {
+			v := s.make("v", ofType(fs))
+			s.must(s.stage(v))
+			for _, line := range lines {
+				s.sim.WriteKernelLog(fmt.Sprintf(line, s.device(v)))
+			}
+			s.inject(v.Location.Drives[0], "vanish")
+			time.Sleep(time.Minute)
+			s.inject(v.Location.Drives[0], "return")
+			time.Sleep(time.Minute)
+			s.must(s.unstage(v), s.stage(v))
+			for _, when := range []string{"mounted again", "after a restart"} {
+				time.Sleep(5 * time.Minute)
+				if got := s.of(v).Condition; got.Abnormal() {
+					s.Errorf("%s: %s: %q", fs, when, got.Message())
+				}
+				s.restart(func() {})
+			}
+		})
+	}
+}
+
 // TestLostWritesAreLogged: a write that fails above the drive, as on a thin pool without space, is in no line about the drive. The filesystem
 // logs that it has lost the write, counts no error, and goes on.
 func TestLostWritesAreLogged(t *testing.T) {

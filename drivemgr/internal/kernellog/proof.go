@@ -68,7 +68,10 @@ func PlaceIn(line, dev string, d *drivebay.Drive) (placed, wrote bool) {
 func (w *Window) MarkLeft(now time.Time) {
 	for i := range w.Errors {
 		e := &w.Errors[i]
-		e.Left = e.Left || now.Sub(e.At) <= leaving
+		if !e.Left && now.Sub(e.At) <= leaving {
+			e.Left = true
+			w.marks++
+		}
 	}
 }
 
@@ -182,6 +185,7 @@ func (w *Window) Resolve(p *Proof, got Proved) {
 		return e.number <= p.upTo && e.provable() && (got.places[e.Sector*512] && e.Placed && !e.Wrote || e.Left && got.All)
 	}
 	w.turn = got.next
+	w.marks++
 	for i := range w.Errors {
 		e := &w.Errors[i]
 		e.proved = e.proved || ends(e)

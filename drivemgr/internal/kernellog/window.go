@@ -17,6 +17,7 @@ type Window struct {
 	returns []time.Time // when the drive was back
 	last    string
 	number  uint64 // of the newest error
+	marks   uint64 // grows with what becomes known of errors that are kept
 	turn    uint64 // the place at which the next proof begins
 }
 
@@ -64,6 +65,9 @@ func (w *Window) Returns(now time.Time) uint64 {
 	w.returns = slices.DeleteFunc(w.returns, func(at time.Time) bool { return now.Sub(at) > LogDay })
 	return uint64(len(w.returns))
 }
+
+// Changes grows with what is worth being stored.
+func (w *Window) Changes() uint64 { return w.number + w.marks + uint64(len(w.returns)) }
 
 // dropSector makes room for a medium error among those that are kept, and reports whether there is: one that is proved gone
 // is dropped, else one for which another one of its kind at most a MiB before it stands. The proof of that one reads the dropped

@@ -115,3 +115,34 @@ func FuzzClassifyLog(f *testing.F) {
 		}
 	})
 }
+
+// TestWindowIsStored: what a window holds is the same after it was stored, and a text that cannot be read is an empty one.
+func TestWindowIsStored(t *testing.T) {
+	var w Window
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if got := w.Encode(); got != "" {
+		t.Errorf("an empty one: %q", got)
+	}
+	line := host.LogLine{At: now, Text: "the last line"}
+	w.Add(IO, Error{At: now.Add(-time.Hour), Sector: 16, Placed: true, Wrote: true}, line)
+	w.Add(Medium, Error{At: now, Sector: 24, Placed: true}, line)
+	w.Add(Medium, Error{At: now, Sector: 4096, Placed: true}, line)
+	w.AddReturn(now)
+	w.MarkLeft(now.Add(-time.Hour))
+	w.Resolve(&Proof{upTo: w.number}, Proved{places: map[uint64]bool{24 * 512: true}})
+	again := Decode(w.Encode())
+	if again.Encode() != w.Encode() || again.Returns(now) != 1 {
+		t.Errorf("%s\n%s", w.Encode(), again.Encode())
+	}
+	var was, is drivebay.Kernel
+	w.Count(&was, now)
+	again.Count(&is, now)
+	if is.UnresolvedErrors != 2 || is.MediaErrors24h != 2 || len(is.BadSectors) != 1 || is.LastLog != "the last line" || is.UnresolvedErrors != was.UnresolvedErrors || is.OtherErrors24h != was.OtherErrors24h {
+		t.Errorf("%+v, %+v", was, is)
+	}
+	for _, text := range []string{"{", "[]", "7"} {
+		if w := Decode(text); w.Encode() != "" {
+			t.Errorf("%q: %q", text, w.Encode())
+		}
+	}
+}

@@ -21,6 +21,7 @@ func (m *Poller) ReadKernel() {
 		if m.RefreshKernel(t, now) || len(t.Rec.Memory.Findings) > 0 || len(t.Rec.Memory.Seen) > 0 {
 			m.Assess(t)
 		}
+		m.State.KeepLogged(t, now)
 	}
 }
 

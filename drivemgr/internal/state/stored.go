@@ -34,6 +34,20 @@ func (m *State) KeepRecord(t *Tracked) {
 	m.keep(t)
 }
 
+// KeepLogged hands the drive's record to the keeper after the kernel has logged something of the drive. A drive that logs without end
+// is stored the less often the more there is to store.
+func (m *State) KeepLogged(t *Tracked, now time.Time) {
+	changes := t.Kernlog.Changes()
+	if changes == t.loggedStored || now.Sub(t.storedAt).Abs() < loggedAgain+time.Duration(len(t.Rec.Logged))*time.Millisecond {
+		return
+	}
+	t.loggedStored = changes
+	m.KeepRecord(t)
+}
+
+// loggedAgain is how soon after a record the next lines of the kernel log are stored.
+const loggedAgain = time.Second
+
 // KeepAll hands the records of all drives to the keeper, with their telemetry.
 func (m *State) KeepAll() {
 	for _, t := range m.Drives {
@@ -43,7 +57,7 @@ func (m *State) KeepAll() {
 
 // refreshRecord copies the drive into its record.
 func refreshRecord(t *Tracked) {
-	t.Rec.Drive, t.Rec.Disks = t.Drive, t.Drive.Disks
+	t.Rec.Drive, t.Rec.Disks, t.Rec.Logged = t.Drive, t.Drive.Disks, t.Kernlog.Encode()
 	t.Rec.Drive.Kernel = nil
 }
 
@@ -58,7 +72,7 @@ func (m *State) keep(t *Tracked) {
 // encoded. Everything in a record that is not removed here counts.
 func sumOf(t *Tracked) string {
 	r := t.Rec
-	r.Drive, r.Disks = t.Drive, t.Drive.Disks
+	r.Drive, r.Disks, r.Logged = t.Drive, t.Drive.Disks, t.Kernlog.Encode()
 	r.History = decisive(r.History)
 	r.Memory.SeenAt, r.Memory.Findings = time.Time{}, slices.Clone(r.Memory.Findings)
 	for i := range r.Memory.Findings { // the text has the number as it was measured last

@@ -49,11 +49,12 @@ type Tracked struct {
 	RoundsAtRelease        int    // ticks in a row in which its health is at ReleaseAt or worse
 	HeldBack               string // why it is not released automatically, as last reported
 	// Recalled is true until the first reading by this daemon ends: its evidence is that of its record.
-	Recalled  bool
-	Asked     bool      // this daemon has had the kernel remove it, since it is REMOVING
-	PastRead  bool      // Options.Past was asked about it
-	storedSum string    // checksum of the record that was handed to the keeper, without telemetry
-	storedAt  time.Time // when that was
+	Recalled     bool
+	Asked        bool      // this daemon has had the kernel remove it, since it is REMOVING
+	PastRead     bool      // Options.Past was asked about it
+	loggedStored uint64    // Kernlog.Changes when they were last stored
+	storedSum    string    // checksum of the record that was handed to the keeper, without telemetry
+	storedAt     time.Time // when that was
 }
 
 // Begin starts a life of a drive: it is new, or back, or the daemon restarted. The kernel

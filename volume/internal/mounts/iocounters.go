@@ -56,9 +56,13 @@ func (g *IOCounters) Write(f func(*ProbeResult)) {
 	f(&g.is)
 }
 
-// forget drops the results of a filesystem that was just mounted or unmounted.
+// forget drops the results of a filesystem that was just mounted or unmounted. One that has given up, as when its drive was pulled, has
+// refused all writes since: that it has lost some says no more.
 func (g *IOCounters) forget() {
 	g.Write(func(m *ProbeResult) {
+		if m.Shutdown || m.GaveUp {
+			m.LostWrites = 0
+		}
 		m.Measured, m.ReadError, m.Shutdown, m.GaveUp, m.ProbedAt = false, "", false, false, time.Time{}
 	})
 }

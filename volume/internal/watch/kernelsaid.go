@@ -17,6 +17,7 @@ func (e *Watcher) KeepKernelSaid() {
 		_, err := e.Ledger.ChangeUnseen(id, func(r *drivebay.VolumeRecord) error {
 			if r.Scrub == said.scrub { // a repair since then has ended the count
 				r.FSErrors, r.GaveUp = said.errors, said.gaveUp
+				r.LostWrites, r.LostAt = said.lostWrites, said.lostAt
 			}
 			return nil
 		})
@@ -32,6 +33,9 @@ type kernelSaid struct {
 	errors uint64
 	gaveUp string // mountOf
 	scrub  *drivebay.Scrub
+
+	lostWrites uint64
+	lostAt     time.Time
 }
 
 // kernelSaid returns, by volume, what its record does not have yet. The calls that write it come later: one
@@ -42,13 +46,14 @@ func (e *Watcher) kernelSaid() map[string]kernelSaid {
 	out := map[string]kernelSaid{}
 	for id, seen := range e.Views {
 		was, fs := seen.Known.Record, seen.Known.fs
-		is := kernelSaid{errors: fs.errors, scrub: was.Scrub}
+		m := e.Mounts.Counters.Of(id).Read()
+		is := kernelSaid{errors: fs.errors, scrub: was.Scrub, lostWrites: m.LostWrites, lostAt: m.LostAt}
 		if fs.gaveUp {
 			if is.gaveUp = e.mountOf(seen.Staged.since); fs.shutdown && was.Volume.FSType != "xfs" {
 				is.gaveUp += shutDown
 			}
 		}
-		if was.FSErrors != is.errors || was.GaveUp != is.gaveUp {
+		if was.FSErrors != is.errors || was.GaveUp != is.gaveUp || was.LostWrites != is.lostWrites {
 			out[id] = is
 		}
 	}
@@ -67,6 +72,7 @@ func (e *Watcher) mountOf(since time.Time) string {
 func (e *Watcher) RecallKernelSaid() {
 	for _, r := range e.Ledger.All() {
 		p := mirror.StagedAt(&r.Volume)
+		e.Mounts.Counters.Of(r.Volume.ID).Write(func(m *mounts.ProbeResult) { m.LostWrites, m.LostAt = r.LostWrites, r.LostAt })
 		gaveUp, shut := strings.CutSuffix(r.GaveUp, shutDown)
 		if gaveUp == "" || p == nil || gaveUp != e.mountOf(p.Since) {
 			continue
