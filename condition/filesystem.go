@@ -39,9 +39,9 @@ var filesystemRules = []Rule{
 	},
 	{
 		Section: OnFS, Reason: "FilesystemShutdown", Severity: drivebay.SeverityInaccessible,
-		When: "the filesystem has shut itself down",
+		When: "the filesystem has shut itself down, or was shut down",
 		Says: "that every access fails", Next: "Repair the drive or its connection first. Then stop the pod and run `drivebay heal {volume}`: it mounts the filesystem again, which replays the journal.",
-		Source: "KEP-1432, read/write I/O errors; XFS shuts down when it cannot write its log",
+		Source: "KEP-1432, read/write I/O errors; XFS shuts down when it cannot write its log; fs/ext4/ioctl.c, ext4_force_shutdown",
 		check: func(l *look) *hit {
 			if l.FS == nil || !l.FS.Shutdown {
 				return nil

@@ -44,9 +44,9 @@ var ioRules = []Rule{
 	},
 	{
 		Section: OnIO, Reason: "RWIOError", Severity: drivebay.SeverityDegraded,
-		When: "requests to the device of the volume failed within the last 24 h, and it is not proved that the cause is gone",
+		When: "requests to the device of the volume failed within the last 24 h, and it is not proved that the cause is gone, or its filesystem has lost writes",
 		Says: "how many", Next: "Check the kernel log and `drivebay drive show {drive}`. Check the filesystem with `drivebay scrub {volume}`.",
-		Source: kepCodes + "; kernel log, ioerr_cnt",
+		Source: kepCodes + "; kernel log, ioerr_cnt; fs/ext4/page-io.c, ext4_end_bio; fs/iomap, writeback error",
 		check: func(l *look) *hit {
 			if l.IO == nil {
 				return nil

@@ -31,7 +31,7 @@ var replicationRules = []Rule{
 	},
 	{
 		Section: OnReplication, Reason: "ReplicationDegraded", Severity: drivebay.SeverityDegraded,
-		When: "the peer does not have the data of the volume: it does not answer, its disk is missing, or a copy is under way",
+		When: "the peer does not have the data of the volume: it does not answer, its disk is missing, a copy is under way, or a verification found differences; or the kernel holds all requests of the volume",
 		Says: "the state of the replication, and why", Next: "Run `drivebay replication status {volume}` on both sides. A copy that is under way ends by itself.",
 		Source: kepReplication,
 		check: func(l *look) *hit {
