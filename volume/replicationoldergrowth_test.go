@@ -50,8 +50,12 @@ func TestReplicationOlderThanCutGrowth(t *testing.T) {
 				if disable {
 					err = b.e.DisableReplication(ctx, replicationOf(w))
 				}
-				if is := b.of(w); b.stage(w) == nil || !is.Condition.Abnormal() {
-					t.Errorf("%s: the old copy is staged as the volume; disabled %v: %v; %s", name, disable, err, is.Condition.Message())
+				staged := b.stage(w)
+				if staged == nil {
+					t.Errorf("%s: the old copy is staged as the volume; disabled %v: %v", name, disable, err)
+				}
+				if is := b.of(w); !is.Condition.Abnormal() {
+					t.Errorf("%s: disabled %v, staged: %v: %s", name, disable, staged, is.Condition.Message())
 				}
 			})
 		}
