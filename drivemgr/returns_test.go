@@ -7,14 +7,15 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/drivemgr"
+	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/store"
 )
 
 // TestDriveLeavesAndReturns: each time a drive is back it is read and found sound. That it leaves again and again is a fault.
 func TestDriveLeavesAndReturns(t *testing.T) {
-	for name, away := range map[string][2]string{"pulled": {"vanish", "return"}, "given up": {"offline", "heal"}} {
-		onRack(t, 9, store.Memory(), drivemgr.Options{}, func(r *rig) {
-			d := *r.pick(drivebay.ProtocolSCSI, 0)
+	for name, away := range map[string][2][]string{"pulled": {{"vanish"}, {"return"}}, "given up": {{"offline"}, {"heal"}}, "given up, and then removed": {{"offline", "vanish"}, {"heal"}}} {
+		onSpec(t, hostsim.Spec{Drives: []hostsim.Group{{Count: 1, Kind: hostsim.KindSASHDD}}}, store.Memory(), drivemgr.Options{}, func(r *rig) {
+			d := r.mgr.Snapshot().Drives[0]
 			found := func() string {
 				for _, f := range r.drive(d.ID).Findings {
 					if f.Code == "DriveReturns" && f.Severity == drivebay.HealthSuspect {
@@ -25,10 +26,12 @@ func TestDriveLeavesAndReturns(t *testing.T) {
 			}
 			flap := func(n int) {
 				for range n {
-					r.inject(d.Serial, away[0])
-					time.Sleep(30 * time.Second)
-					r.inject(d.Serial, away[1])
-					time.Sleep(30 * time.Second)
+					for _, faults := range away {
+						for _, fault := range faults {
+							r.inject(d.Serial, fault)
+							time.Sleep(30 * time.Second / time.Duration(len(faults)))
+						}
+					}
 				}
 			}
 			flap(4)
@@ -40,9 +43,12 @@ func TestDriveLeavesAndReturns(t *testing.T) {
 			if got := found(); !strings.Contains(got, "5 times in 24 h") {
 				r.Errorf("%s 5 times: %q", name, got)
 			}
-			flap(55)
-			if got := found(); !strings.Contains(got, "60 times in 24 h") {
-				r.Errorf("%s 60 times: %q", name, got)
+			flap(15)
+			if got := found(); !strings.Contains(got, "20 times in 24 h") {
+				r.Errorf("%s 20 times: %q", name, got)
+			}
+			if name != "pulled" {
+				return
 			}
 			time.Sleep(23 * time.Hour)
 			if got := found(); got == "" {

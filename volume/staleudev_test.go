@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/drivebay/drivebay"
@@ -15,12 +16,12 @@ import (
 // of partitions that were added by BLKPG.
 type lateUdev struct {
 	*hostsim.Machine
-	database map[string][]byte
+	database sync.Map // by file
 }
 
 func (m *lateUdev) ReadFile(name string) ([]byte, error) {
-	if old, ok := m.database[name]; ok {
-		return old, nil
+	if old, ok := m.database.Load(name); ok {
+		return old.([]byte), nil
 	}
 	b, err := m.Machine.ReadFile(name)
 	if strings.HasSuffix(name, "/uevent") {
@@ -35,10 +36,11 @@ func TestLateUdev(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]drivebay.VolumeRequest{"partition": requests()["ext4 on a partition"], "linear": requests()["xfs on linear"]} {
 		onMachine(t, nvmeDrives(1), volume.Options{}, func(s *stand) {
-			late := &lateUdev{Machine: s.sim, database: map[string][]byte{}}
+			late := &lateUdev{Machine: s.sim}
 			s.machine = late
 			s.start()
 			first := s.make("first", r)
+			stale := false
 			for _, at := range []string{"p1", "p2"} {
 				num, err := s.sim.ReadFile("sys/class/block/" + s.driveOf(first).Name + at + "/dev")
 				if err != nil {
@@ -50,9 +52,10 @@ func TestLateUdev(t *testing.T) {
 				if !bytes.Contains(data, []byte("E:ID_PART_ENTRY_NAME=drivebay-")) {
 					t.Fatalf("%s: udev has no label of ours: %s", name, data)
 				}
-				late.database[file] = data
+				late.database.Store(file, data)
+				stale = true
 			}
-			if len(late.database) == 0 {
+			if !stale {
 				t.Fatal("no partition was made")
 			}
 			s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), first.ID) }))
@@ -74,7 +77,7 @@ func TestLateUdevAfterRestart(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]drivebay.VolumeRequest{"partition": requests()["ext4 on a partition"], "linear": requests()["xfs on linear"]} {
 		onMachine(t, nvmeDrives(1), volume.Options{}, func(s *stand) {
-			late := &lateUdev{Machine: s.sim, database: map[string][]byte{}}
+			late := &lateUdev{Machine: s.sim}
 			s.machine = late
 			s.start()
 			first := s.make("v", r)
@@ -84,7 +87,7 @@ func TestLateUdevAfterRestart(t *testing.T) {
 			data, err := s.sim.ReadFile(file)
 			s.must(err)
 			s.must(s.retried(func() error { return s.e.DeleteVolume(s.Context(), first.ID) }))
-			late.database[file] = data
+			late.database.Store(file, data)
 			v := s.make("v", r)
 			if v.ID != first.ID || v.Location.Partition == first.Location.Partition && v.Location.VG == first.Location.VG {
 				t.Fatalf("%s: it is %+v, and was %+v", name, v.Location, first.Location)
