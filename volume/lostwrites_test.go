@@ -78,7 +78,7 @@ func TestLostWritesAreLogged(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				expect("after a minute", found)
-				if !strings.Contains(line, "inode 16708") {
+				if !found || !strings.Contains(line, "inode 16708") {
 					return
 				}
 				s.must(s.unstage(v), s.stage(v)) // which does not bring the data back
