@@ -281,3 +281,21 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	}
 	shut(t, b)
 }
+
+// TestOlderSchemaIsRaised: a file that this version has opened is of its schema, so that an older version refuses it. That one would drop
+// what it does not know from each record that it writes.
+func TestOlderSchemaIsRaised(t *testing.T) {
+	path := filled(t)
+	var now string
+	raw(t, path, func(tx *bolt.Tx) error {
+		now = string(tx.Bucket([]byte("meta")).Get([]byte("schema")))
+		return tx.Bucket([]byte("meta")).Put([]byte("schema"), []byte("0"))
+	})
+	shut(t, open(t, path))
+	raw(t, path, func(tx *bolt.Tx) error {
+		if is := string(tx.Bucket([]byte("meta")).Get([]byte("schema"))); is != now || now == "" {
+			t.Errorf("the schema is %q, want %q", is, now)
+		}
+		return nil
+	})
+}

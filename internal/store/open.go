@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -223,10 +224,14 @@ func prepareSchema(tx *bolt.Tx) error {
 			return fmt.Errorf("bucket %s: %w", name, err)
 		}
 	}
-	if meta := tx.Bucket(metaBucket); meta.Get(schemaKey) == nil {
-		return meta.Put(schemaKey, []byte(strconv.Itoa(schema)))
+	if err := checkSchema(tx); err != nil {
+		return err
 	}
-	return checkSchema(tx)
+	meta, now := tx.Bucket(metaBucket), []byte(strconv.Itoa(schema))
+	if bytes.Equal(meta.Get(schemaKey), now) {
+		return nil
+	}
+	return meta.Put(schemaKey, now) // from here on an older version, which would drop what it does not know, refuses the file
 }
 
 // checkSchema refuses a file of a newer version, also one that is only read: its records may mean something else.
