@@ -70,7 +70,7 @@ var phrases = []struct {
 	{"No PV found", ErrNotFound},
 	{"No device found", ErrNotFound},
 	{"Cannot use PV", ErrForeign},         // of a foreign, exported or shared group
-	{"device is partitioned", ErrForeign}, // "Cannot use DEVICE: REASON": dev_filtered_reason of lib/filters/filter.c
+	{"device is partitioned", ErrForeign}, // "Cannot use DEVICE: REASON": dev_filtered_reason of lib/cache/lvmcache.c
 	{"device has a signature", ErrForeign},
 	{"device is an md component", ErrForeign},
 	{"device is a multipath component", ErrForeign},

@@ -326,7 +326,7 @@ func TestClassify(t *testing.T) {
 		`Can't initialize physical volume "/dev/sda" of volume group "g" without -ff`:                                        ErrForeign,
 		"WARNING: Couldn't find device with uuid U.\n  Cannot change VG g while PVs are missing.\n  Cannot process volume g": ErrMissingPV,
 		"WARNING: Couldn't find device with uuid U.\n  Failed to find logical volume \"g/x\"":                                ErrNotFound,
-		"Cannot use /dev/sda: device is partitioned":                                                                         drivebay.ErrRefused, // lib/device/dev-type.c and filter.c
+		"Cannot use /dev/sda: device is partitioned":                                                                         drivebay.ErrRefused, // lib/cache/lvmcache.c
 		"Cannot use /dev/sda: device has a signature":                                                                        drivebay.ErrRefused,
 		"Cannot use /dev/sda: device is an md component":                                                                     drivebay.ErrRefused,
 		"Cannot use PV /dev/sda in foreign VG g.":                                                                            drivebay.ErrRefused,
