@@ -2,18 +2,29 @@ package daemon
 
 import "testing"
 
-// An idle heap gets as much room as it needs to be collected rarely; a busy one grows by half.
-func TestGCPercent(t *testing.T) {
+// A heap gets as much room as it needs to be collected rarely, at most as much as is alive.
+func TestRoomOfTheHeap(t *testing.T) {
 	for live := uint64(0); live < 4<<30; live += 1 << 20 {
-		idle, busy := gcPercentFor(live, false), gcPercentFor(live, true)
-		if busy < busyRoom || busy > 100 || idle > busy || idle < 12 {
-			t.Fatalf("%d MiB alive: %d %% idle, %d %% busy", live>>20, idle, busy)
-		}
-		if room := live * uint64(idle) / 100; live > leastRoom && room < leastRoom*95/100 {
-			t.Fatalf("%d MiB alive: room for %d bytes", live>>20, room)
-		}
-		if limit := uint64(limitFor(live)); limit < live+live*uint64(busy)/100+16<<20 {
-			t.Fatalf("%d MiB alive: the limit is %d MiB", live>>20, limit>>20)
+		before := 0
+		for _, allocated := range []uint64{0, 1 << 20, 20 << 20, 32 << 20, 160 << 20, 4 << 30} {
+			percent, busy := roomFor(live, allocated)
+			if percent < before || percent < 12 || percent > 100 {
+				t.Fatalf("%d MiB alive, %d allocated: %d %%, %d %% with less", live>>20, allocated, percent, before)
+			}
+			room := live * uint64(percent) / 100
+			if live > leastRoom && room < leastRoom*95/100 {
+				t.Fatalf("%d MiB alive: room for %d bytes", live>>20, room)
+			}
+			if perSecond := allocated / uint64(memoryTick.Seconds()); percent < 100 && room*mostCollected < perSecond*95/100 {
+				t.Fatalf("%d MiB alive, %d bytes a second: room for %d", live>>20, perSecond, room)
+			}
+			if busy && allocated <= 20<<20 {
+				t.Fatalf("%d MiB alive: busy with %d bytes", live>>20, allocated)
+			}
+			if limit := uint64(limitFor(live)); limit < live+room+16<<20 {
+				t.Fatalf("%d MiB alive: the limit is %d MiB", live>>20, limit>>20)
+			}
+			before = percent
 		}
 	}
 }
