@@ -19,17 +19,19 @@ var setMetrics = []metric[*drivebay.VolumeSet]{
 		}
 	}},
 	{"volumes_abnormal", "Volumes with an abnormal condition.", gauge, nil, func(s *drivebay.VolumeSet, add emit) {
-		n := 0
-		for _, v := range s.Volumes {
-			if v.Condition.Abnormal() {
-				n++
-			}
-		}
-		add(float64(n))
+		add(count(s.Volumes, func(v *drivebay.VolumeView) bool { return v.Condition.Abnormal() }))
 	}},
 	{"volumes_timestamp_seconds", "When the volumes were listed; 0 before the first listing.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(seconds(s.At)) }},
 	{"volumes_problems", "Number of problems that prevent drivebay from reading volumes.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(float64(len(s.Problems))) }},
+	{"volumes_found", "Volumes on the drives of which there is no record, by whether an issue prevents their adoption or only the claim of their drive is missing.", gauge, []string{"issue"}, func(s *drivebay.VolumeSet, add emit) {
+		with := count(s.Found, func(f drivebay.FoundVolume) bool { return f.Issue != "" })
+		add(with, "true")
+		add(float64(len(s.Found))-with, "false")
+	}},
 	{"snapshots", "Snapshots of volumes.", gauge, nil, func(s *drivebay.VolumeSet, add emit) { add(float64(len(s.Snapshots))) }},
+	{"snapshots_unavailable", "Snapshots that cannot be used now.", gauge, nil, func(s *drivebay.VolumeSet, add emit) {
+		add(count(s.Snapshots, func(v drivebay.VolumeSnapshot) bool { return v.Unavailable != "" }))
+	}},
 }
 
 // volumeMetrics holds the metrics of one volume. A value that was not read is absent.
@@ -87,6 +89,14 @@ var volumeMetrics = []metric[*drivebay.VolumeView]{
 	{"replication_resync_bytes", "What the last complete resynchronization copied.", gauge, nil, ofReplication(func(r *drivebay.ReplicationInfo, add emit) { add(float64(r.Bytes)) })},
 	{"replication_resync_seconds", "How long the last complete resynchronization took.", gauge, nil, ofReplication(func(r *drivebay.ReplicationInfo, add emit) { add(r.Duration.Seconds()) })},
 	{"mirror_sync_ratio", "Share of the mirror that is in sync.", gauge, nil, ofLV(func(f *drivebay.LVFacts, add emit) { ratio(add, f.SyncPercent) })},
+}
+
+func count[T any](all []T, is func(T) bool) float64 {
+	n := 0.0
+	for _, v := range all {
+		n += truth(is(v))
+	}
+	return n
 }
 
 func ratio(add emit, p *float64) {

@@ -37,7 +37,8 @@ func TestVolumeValues(t *testing.T) {
 	thin.Condition = nil
 	bare := &drivebay.VolumeView{Volume: drivebay.Volume{ID: "v3", Name: "odd \" \xff name"}}
 	got := scrapeBoth(t, machine(), fixedVolumes{&drivebay.VolumeSet{
-		Seq: 1, At: at, Volumes: []*drivebay.VolumeView{mirrored("v1"), thin, bare}, Snapshots: make([]drivebay.VolumeSnapshot, 2), Problems: []string{"x"},
+		Seq: 1, At: at, Volumes: []*drivebay.VolumeView{mirrored("v1"), thin, bare}, Problems: []string{"x"},
+		Snapshots: []drivebay.VolumeSnapshot{{}, {Unavailable: "drive n is not here"}}, Found: []drivebay.FoundVolume{{}, {}, {Issue: "two drives have it"}},
 	}})
 	for _, line := range []string{
 		`drivebay_volumes{status="UNKNOWN"} 1`,
@@ -47,6 +48,9 @@ func TestVolumeValues(t *testing.T) {
 		`drivebay_volumes_timestamp_seconds 1.7723664e+09`,
 		`drivebay_volumes_problems 1`,
 		`drivebay_snapshots 2`,
+		`drivebay_snapshots_unavailable 1`,
+		`drivebay_volumes_found{issue="true"} 1`,
+		`drivebay_volumes_found{issue="false"} 2`,
 		`drivebay_volume_info{volume="v1",name="data",node="rack",mode="FS",fs="ext4",backing="LVM_MIRROR"} 1`,
 		`drivebay_volume_info{volume="v3",name="odd \" ` + "\uFFFD" + ` name",node="",mode="UNKNOWN",fs="",backing="UNKNOWN"} 1`,
 		`drivebay_volume_drive{volume="v1",drive="n"} 1`,
