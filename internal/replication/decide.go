@@ -152,7 +152,7 @@ func (c Call) resync() (Plan, error) {
 	switch verdict, why := Judge(*v); {
 	case verdict == Ready:
 		return Nothing, nil
-	case verdict == SplitBrain && !c.Force:
+	case verdict == SplitBrain && !c.Force, v.differs(): // which side is right, an operator knows
 		return Nothing, c.refuse(why)
 	case verdict == SplitBrain && v.Conflict == drivebay.SplitBrain:
 		return DiscardLocal, nil

@@ -135,6 +135,8 @@ func TestDecide(t *testing.T) {
 		"resync, ready":                {Resync, true, view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate), Nothing, false},
 		"resync, runs":                 {Resync, true, view(sec, drbd.SyncTarget, drbd.Inconsistent, drbd.UpToDate), Wait, false},
 		"resync, waiting, force":       {Resync, true, view(sec, drbd.WFConnection, drbd.Outdated, drbd.DiskUnknown), Wait, false},
+		"resync, they differ":          {Resync, false, view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate).but(func(v *View) { v.OutOfSync = 4096 }), Nothing, true},
+		"resync, they differ, force":   {Resync, true, view(sec, drbd.Connected, drbd.UpToDate, drbd.UpToDate).but(func(v *View) { v.OutOfSync = 4096 }), Nothing, true},
 		"resync, split brain":          {Resync, false, split(), Nothing, true},
 		"resync, split brain, force":   {Resync, true, split(), DiscardLocal, false},
 		"resync, refused":              {Resync, false, view(sec, drbd.WFConnection, drbd.UpToDate, drbd.DiskUnknown).after(drivebay.RefusedByPeer), Wait, false},

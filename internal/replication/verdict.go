@@ -22,6 +22,12 @@ func (v View) unused() bool { return v.Generations != nil && v.Generations.Curre
 
 func (v View) connected() bool { return v.State.Connection >= drbd.Connected }
 
+// differs reports whether both sides count as up to date and have other data. A verification marks what differs, and
+// changes no state (drivers/block/drbd/drbd_worker.c, w_e_end_ov_reply): nothing copies it by itself.
+func (v View) differs() bool {
+	return v.connected() && v.State.Disk == drbd.UpToDate && v.State.PeerDisk == drbd.UpToDate && v.OutOfSync > 0
+}
+
 // Complete reports whether the local data are all of the volume, and not known to be old.
 func (v View) Complete() bool { return v.State.Disk >= drbd.Consistent }
 
@@ -65,8 +71,7 @@ func Judge(v View) (Verdict, string) {
 		return Degraded, "the network is too slow: the peer is behind"
 	case s.Suspended:
 		return Degraded, fmt.Sprintf("the kernel holds all requests of the volume until `drbdsetup resume-io %d`", v.Minor)
-	case v.connected() && s.Disk == drbd.UpToDate && s.PeerDisk == drbd.UpToDate && v.OutOfSync > 0:
-		// A verification marks what differs, and changes no state (drivers/block/drbd/drbd_worker.c, w_e_end_ov_reply).
+	case v.differs():
 		return Degraded, fmt.Sprintf("the data of the two sides differ in %d bytes, as a verification found: `drbdsetup invalidate %d` on the side with the wrong data copies all of the other side's", v.OutOfSync, v.Minor)
 	case v.connected() && s.Disk == drbd.UpToDate && s.PeerDisk == drbd.UpToDate:
 		return Ready, ""
