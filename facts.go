@@ -11,13 +11,13 @@ type Facts struct {
 	// drive of the volume that is not among them is gone.
 	Complete bool `json:"complete"`
 	// Gone is true when a complete listing of its drives lacks its partition or logical volume, or has less of it.
-	Gone    bool   `json:"gone,omitempty"`
-	Smaller string `json:"smaller,omitempty"` // how much less
+	Gone        bool   `json:"gone,omitempty"`
+	Smaller     string `json:"smaller,omitempty"`     // how much less
+	Overwritten string `json:"overwritten,omitempty"` // what its piece has in place of its filesystem or header, read while it was in no use
 	// Layouts holds, by drive id, how the kernel's partitions differ from those of the
 	// partition table.
 	Layouts map[string]string `json:"layouts,omitempty"`
-	// MoveBlocked is the error that has ended every attempt to move the volume off a drive,
-	// three times in a row or more.
+	// MoveBlocked is the error that has ended every attempt to move the volume off a drive, three times in a row or more.
 	MoveBlocked string      `json:"moveBlocked,omitempty"`
 	LV          *LVFacts    `json:"lv,omitempty"`
 	FS          *FSFacts    `json:"fs,omitempty"`

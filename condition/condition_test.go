@@ -130,6 +130,7 @@ var faults = []struct {
 	{"corrupted, mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.Scrub.Corrupt, f.FS.Scrub.Text = 3, "bad magic" }, drivebay.SeverityDataLoss, "FilesystemCorruption", "3 checks in a row, the newest at 2001-09-09T01:46:40Z, found the filesystem corrupted: bad magic"},
 	{"corrupted, unmounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.Scrub.Corrupt, f.FS.Scrub.Mounted = max(1, f.FS.Scrub.Corrupt), false }, drivebay.SeverityDataLoss, "FilesystemCorruption", "1 checks"},
 	{"filesystem errors", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.Errors = 4 }, drivebay.SeverityDegraded, "FilesystemCorruption", "4 errors"},
+	{"overwritten", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Overwritten = "ext4 of another" }, drivebay.SeverityInaccessible, "ContentOverwritten", "the partition has ext4 of another"},
 	{"shut down", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.Shutdown = true }, drivebay.SeverityInaccessible, "FilesystemShutdown", "shut itself down"},
 	{"read-only", drivebay.LocationPartition, func(f *drivebay.Facts) { f.FS.ReadOnly = true }, drivebay.SeverityDegraded, "ReadOnlyFilesystem", "every write fails, reads work"},
 	{"bad sectors", drivebay.LocationLVM, func(f *drivebay.Facts) { f.IO.Unreadable, f.IO.UnreadableOn = 3, []string{"naa-1"} }, drivebay.SeverityDataLoss, "RWIOError", "cannot read 3 sectors of the volume (drive naa-1"},

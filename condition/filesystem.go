@@ -38,6 +38,18 @@ var filesystemRules = []Rule{
 		},
 	},
 	{
+		Section: OnFS, Reason: "ContentOverwritten", Severity: drivebay.SeverityInaccessible,
+		When: "the partition of the volume, which is not staged, does not have the filesystem or header that was made for it",
+		Says: "what it has instead", Next: "Do not format it. Find out what has written there, and restore the filesystem or header with its own tools, or the volume from a copy.",
+		Source: "a stage refuses such a partition; wipefs(8), dd(1)",
+		check: func(l *look) *hit {
+			if l.Overwritten == "" {
+				return nil
+			}
+			return say(nil, "another program has overwritten its filesystem or header: the partition has %s", l.Overwritten)
+		},
+	},
+	{
 		Section: OnFS, Reason: "FilesystemShutdown", Severity: drivebay.SeverityInaccessible,
 		When: "the filesystem has shut itself down, or was shut down",
 		Says: "that every access fails", Next: "Repair the drive or its connection first. Then stop the pod and run `drivebay heal {volume}`: it mounts the filesystem again, which replays the journal.",

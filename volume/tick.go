@@ -21,6 +21,7 @@ func (e *Engine) tick(ctx context.Context) {
 	weighed := map[string]bool{}
 	for _, r := range e.ledger.All() {
 		if mirror.StagedAt(&r.Volume) == nil {
+			e.watch.ProveUnused(ctx, r)
 			continue
 		}
 		for _, id := range r.Volume.Location.Drives {

@@ -23,6 +23,9 @@ type ProbeResult struct {
 	LostWrites uint64
 	LostAt     time.Time
 	GaveUp     bool // an ext4 that accepts no writes any more, whatever the mount table shows
+	// Overwritten is what its piece of the drives has in place of its filesystem or header; read while it was in no use.
+	Overwritten string
+	NextProof   time.Time // of that
 }
 
 // stuckAfter is how long a probe may have no answer before that counts.
@@ -63,7 +66,7 @@ func (g *IOCounters) forget() {
 		if m.Shutdown || m.GaveUp {
 			m.LostWrites = 0
 		}
-		m.Measured, m.ReadError, m.Shutdown, m.GaveUp, m.ProbedAt = false, "", false, false, time.Time{}
+		m.Measured, m.ReadError, m.Shutdown, m.GaveUp, m.Overwritten, m.ProbedAt = false, "", false, false, "", time.Time{}
 	})
 }
 

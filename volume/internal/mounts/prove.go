@@ -2,7 +2,6 @@ package mounts
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/content"
@@ -18,20 +17,11 @@ func ProveFS(disk host.Disk, v *drivebay.Volume) error {
 	if err := device.RefuseReplicated(disk, v.FSType); err != nil {
 		return err
 	}
-	for _, s := range c.Signatures {
-		if s.Partition == "" && s.Format == v.FSType && (v.FSUUID == "" || strings.EqualFold(s.UUID, v.FSUUID)) {
-			return nil
-		}
+	if content.Has(c, "", v.FSType, v.FSUUID) {
+		return nil
 	}
 	if c.Reason != "" {
 		return fmt.Errorf("the filesystem: %w: %s", host.ErrUnreadable, c.Reason)
 	}
-	var found []string
-	for _, s := range c.Signatures {
-		found = append(found, strings.TrimSpace(s.Format+" "+s.UUID))
-	}
-	if len(found) == 0 {
-		found = []string{"nothing"}
-	}
-	return fmt.Errorf("%w: %s is to have %s %s, and has %s", drivebay.ErrRefused, v.Location.Kind, v.FSType, v.FSUUID, strings.Join(found, ", "))
+	return fmt.Errorf("%w: %s is to have %s %s, and has %s", drivebay.ErrRefused, v.Location.Kind, v.FSType, v.FSUUID, content.Describe(c))
 }

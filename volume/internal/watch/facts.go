@@ -32,6 +32,7 @@ type Observations struct {
 	io       observedIO
 	layout   string // of its drives, where table and kernel differ
 	blocked  string // why it does not move
+	instead  string // what its drive has in place of its filesystem or header
 	unseen   bool   // it should be mounted, and the mount table is not read
 
 	replication drivebay.ReplicationInfo
@@ -72,6 +73,9 @@ func (e *Watcher) Observe(r *drivebay.VolumeRecord, s *drivebay.Snapshot, staged
 	m := e.Mounts.Counters.Of(v.ID).Read()
 	k.io = observedIO{frozen: m.Waiting(e.Machine.Now()), readError: m.ReadError}
 	k.fs = observedFS{measured: m.Measured, usage: m.Usage, shutdown: m.Shutdown, scrub: r.Scrub, errors: max(r.FSErrors, m.FSErrors)}
+	if len(v.Publications) == 0 {
+		k.instead = m.Overwritten
+	}
 	for _, id := range v.Location.Drives {
 		seen := e.seenDrives[id]
 		if seen == nil {
@@ -235,7 +239,7 @@ func (e *Watcher) fsErrors(v *drivebay.Volume, staged *StagedFS) (n uint64, coun
 // FactsOf makes the facts from observations.
 func (e *Watcher) FactsOf(k Observations, s *drivebay.Snapshot) drivebay.Facts {
 	v := k.Record.Volume
-	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, Smaller: k.smaller, MoveBlocked: k.blocked, LV: e.Groups.LVFacts(&v), Mount: k.Mounts}
+	f := drivebay.Facts{Volume: v, Drives: []drivebay.Drive{}, Complete: k.complete, Gone: k.gone, Smaller: k.smaller, Overwritten: k.instead, MoveBlocked: k.blocked, LV: e.Groups.LVFacts(&v), Mount: k.Mounts}
 	if k.replication != (drivebay.ReplicationInfo{}) {
 		f.Replication = &k.replication
 	}
