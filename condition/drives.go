@@ -109,7 +109,7 @@ var driveRules = []Rule{
 	{
 		Section: OnDrives, Reason: "DriveCopied", Severity: drivebay.SeverityDegraded,
 		When: "another drive has the same partition table or physical volume: one drive is a copy of the other",
-		Says: "the other drive, and what both have", Next: "Mounted volumes stay in use; drivebay writes nothing else to either drive. Find out which drive is the copy, then pull it or run `wipefs --all` on it.",
+		Says: "the other drive, and what both have", Next: "Mounted volumes stay in use; drivebay writes nothing else to either drive. Find out which drive is the copy, then run `wipefs --all` on it, or pull it and run `drivebay forget` for it.",
 		Source: "lvm2 2.03.16 uses one of two equal physical volumes, by its device name",
 		check: func(l *look) *hit {
 			legs := l.those(func(d *drivebay.Drive) bool { return d.Copy != "" })

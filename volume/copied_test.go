@@ -225,3 +225,40 @@ func TestCopyAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestCopyPulled: the advice for a copied drive works as it is given. A copy that was pulled still counts, and the findings name the
+// command that ends this. The original, with the volume on it, is not forgotten so while only the copy is there.
+func TestCopyPulled(t *testing.T) {
+	t.Parallel()
+	for _, b := range []drivebay.Backing{drivebay.BackingPartition, drivebay.BackingLVM} {
+		onMachine(t, tinyDrives(2), volume.Options{}, func(s *stand) {
+			v := s.make("precious", rawVolume(b))
+			s.mark(v)
+			from, to := s.driveOf(v), s.other(v)
+			s.clone(from.Name, to.Name)
+			time.Sleep(5 * time.Minute)
+			s.inject(from.ID, "vanish")
+			time.Sleep(time.Minute)
+			if err := s.e.ForgetDrive(s.Context(), from.ID, ""); err == nil {
+				t.Errorf("%s: the drive of the volume is forgotten", b)
+			}
+			s.must(s.sim.Inject(hostsim.Fault{Drive: from.Serial, Fault: "return"}))
+			time.Sleep(5 * time.Minute)
+			s.inject(to.ID, "vanish")
+			time.Sleep(5 * time.Minute)
+			command := "`drivebay forget " + to.ID + "`"
+			if is := s.of(v).Condition; !strings.Contains(reasons(is), "DriveCopied") || !strings.Contains(is.Message(), command) {
+				t.Errorf("%s: its condition is %s", b, is.Message())
+			}
+			if err := s.stage(v); !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(err.Error(), command) {
+				t.Errorf("%s: staged: %v", b, err)
+			}
+			s.must(s.e.ForgetDrive(s.Context(), to.ID, ""))
+			time.Sleep(time.Minute)
+			if is := s.of(v).Condition; is.Abnormal() {
+				t.Errorf("%s: its condition is %s", b, is.Message())
+			}
+			s.must(s.stage(v))
+		})
+	}
+}

@@ -64,7 +64,8 @@ func Find(drives []drivebay.Drive) map[string]string {
 }
 
 // Of says which other drive has an identity in common with content c on the drive id,
-// where drivebay made at least one of the two; "" for a drive without a copy.
+// where drivebay made at least one of the two; "" for a drive without a copy. Of an absent drive it
+// also says how it ceases to count.
 func Of(id string, c drivebay.Content, drives []drivebay.Drive) string {
 	mine := identitiesOf(id, c)
 	for i := range drives {
@@ -76,7 +77,11 @@ func Of(id string, c drivebay.Content, drives []drivebay.Drive) string {
 			if slices.ContainsFunc(mine, func(m identity) bool {
 				return m.what == theirs.what && m.id == theirs.id && (m.ours || theirs.ours)
 			}) {
-				return fmt.Sprintf("%s has the same %s %s: one of the two is a copy", describe(o), theirs.what, theirs.id)
+				why := fmt.Sprintf("%s has the same %s %s: one of the two is a copy", describe(o), theirs.what, theirs.id)
+				if o.Status == drivebay.StatusOffline {
+					why += fmt.Sprintf("; if it is the absent drive, run `drivebay forget %s`", o.ID)
+				}
+				return why
 			}
 		}
 	}

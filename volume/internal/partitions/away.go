@@ -26,7 +26,7 @@ func (e *Catalog) Trusted(drives []string) error {
 		case ok && d.Usage == drivebay.UsageRemoved && d.Status == drivebay.StatusOnline:
 			return fmt.Errorf("drive %s (%s): %w: it was removed and is back: pull it, or use it again with `drivebay accept %s`", id, d.Name, drivebay.ErrRefused, id)
 		case ok && d.Copy != "":
-			return fmt.Errorf("drive %s (%s): %w: %s; find out which is which, then pull the copy or run `wipefs --all` on it", id, d.Name, drivebay.ErrRefused, d.Copy)
+			return fmt.Errorf("drive %s (%s): %w: %s; find out which is which, then run `wipefs --all` on the copy, or pull and forget it", id, d.Name, drivebay.ErrRefused, d.Copy)
 		}
 	}
 	return nil

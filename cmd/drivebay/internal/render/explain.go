@@ -28,7 +28,7 @@ func Explain(d *drivebay.Drive, s Style) string {
 		out.WriteString(wrapped("identity: "+Clean(d.IdentityIssue), "", s.Width) + "\n")
 	}
 	if d.Copy != "" {
-		out.WriteString(wrapped("copy: "+Clean(d.Copy)+". Nothing is written to either drive. Find out which is which, then pull the copy or run `wipefs --all` on it.", "", s.Width) + "\n")
+		out.WriteString(wrapped("copy: "+Clean(d.Copy)+". Nothing is written to either drive. Find out which is which, then run `wipefs --all` on the copy, or pull it and run `drivebay forget` for it.", "", s.Width) + "\n")
 	}
 	if d.Status == drivebay.StatusOffline {
 		fmt.Fprintf(&out, "The drive is gone from the kernel: last seen %s.\n\n", s.ago(d.LastSeen))
