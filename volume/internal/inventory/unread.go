@@ -356,6 +356,12 @@ func (e *Inventory) Absent(r *lvm.Report, id string, l drivebay.Location, w *dri
 	return e.AllSeen(r, id, l)
 }
 
+// Unwiped returns the error for the removal of a logical volume that another program removed: its data
+// are left in extents that no record names.
+func Unwiped(id string, l drivebay.Location) error {
+	return partitions.Away("logical volume %s/%s was removed by another program, so that nothing can be wiped: %s; %s", l.VG, l.LV, restoreLV, orForget(id))
+}
+
 // AllSeen returns nil when LVM has reported the physical volumes of a location: then a
 // volume that the report lacks does not exist. A physical volume that LVM does not see
 // may hold it, also one that reads as blank: an erased label leaves the data.

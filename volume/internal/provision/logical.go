@@ -9,6 +9,7 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/instances"
+	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
@@ -155,7 +156,10 @@ func (e logicalVolume) remove() ([]steps.Step, error) {
 		if err != nil {
 			return false, err
 		}
-		return false, e.Inventory.Absent(r, v.ID, l, rec.Work)
+		if err := e.Inventory.Absent(r, v.ID, l, rec.Work); err != nil || !partitions.MustBeThere(rec.Work) {
+			return false, err
+		}
+		return false, inventory.Unwiped(v.ID, l) // LVM frees the extents of what it removes, with their data
 	}
 	mark, err := lvm.TagVolume(l.VG, l.LV, []string{groups.StateTag(), groups.RemovingTag()}, nil)
 	if err != nil {
