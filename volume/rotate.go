@@ -32,6 +32,9 @@ func (e nodeCalls) RotateKey(ctx context.Context, r drivebay.KeyRequest) error {
 		if err != nil {
 			return err
 		}
+		if err := e.device.MayWrite(v.Location.Drives...); err != nil { // before the volume is opened: a mirror writes to its drives
+			return err
+		}
 		if err := e.luks.MayRotate(ctx, &v, old, next); err != nil {
 			return e.provision.Reached(&v, err)
 		}

@@ -271,3 +271,47 @@ func TestZeroBehindReadsTheTable(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 	})
 }
+
+// TestUnclaimedVerbs: the same for the passphrase, snapshots and the replication of a volume on drives without a claim, and for the first
+// stage of one that awaits its passphrase.
+func TestUnclaimedVerbs(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]drivebay.VolumeRequest{"mirror": encryptedRequests()["a mirror"], "thin": encryptedRequests()["a thin volume"], "keyless": keylessRequests()["ext4 on a partition"], "replicated": requests()["xfs on linear"]} {
+		onMachine(t, twoNVMe, volume.Options{Headers: t.TempDir()}, func(s *stand) {
+			v := s.make("v", r)
+			var snap drivebay.VolumeSnapshot
+			var err error
+			switch name {
+			case "thin":
+				snap, err = s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+				s.must(err)
+			case "replicated":
+				s.must(s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, true)), s.e.DemoteVolume(s.Context(), replicationOf(v)))
+			}
+			s.claimAll(false)
+			before := s.sums()
+			refused := func(what string, err error) {
+				s.Helper()
+				if !errors.Is(err, drivebay.ErrRefused) || !strings.Contains(err.Error(), "drivebay claim ") {
+					s.Errorf("%s: %s: %v", name, what, err)
+				}
+				if !maps.Equal(before, s.sums()) {
+					s.Fatalf("%s: %s: a drive was written to that is not claimed", name, what)
+				}
+			}
+			if name == "keyless" {
+				refused("first stage", s.stage(v, with(rightKey)))
+			} else if v.Encrypted() {
+				refused("rotate key", s.e.RotateKey(s.Context(), drivebay.KeyRequest{Volume: v.ID, Secrets: secrets(rightKey), New: secrets(nextKey)}))
+			}
+			switch name {
+			case "thin":
+				refused("delete snapshot", s.e.DeleteSnapshot(s.Context(), snap.ID))
+			case "replicated":
+				refused("disable replication", s.e.DisableReplication(s.Context(), replicationOf(v)))
+			default:
+				refused("enable replication", s.e.EnableReplication(s.Context(), replicateFrom(v, siteA, siteB, true)))
+			}
+		})
+	}
+}
