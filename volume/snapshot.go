@@ -74,7 +74,7 @@ func (e snapshotCalls) DeleteSnapshot(ctx context.Context, id string) error {
 			}
 		}
 		if err := e.snapshots.RemoveSnapshot(ctx, id); err != nil {
-			return err
+			return e.provision.Retriable(&drivebay.Volume{ID: id, Location: r.Snapshot.Location}, err)
 		}
 		return e.instances.RecordDeletion(id)
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
+	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/erase"
 	"github.com/drivebay/drivebay/volume/internal/groups"
@@ -32,7 +33,7 @@ var plainErrors = []error{drivebay.ErrUnavailable, drivebay.ErrBusy, drivebay.Er
 func (e *Provisioner) Retriable(v *drivebay.Volume, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	broken := is(drivebay.ErrNotFound) || is(fs.ErrNotExist) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking) || e.wentAway(v)
-	if is(drivebay.ErrPermission) && isReadOnly(e.Machine, e.Drives.Snapshot(), v) {
+	if (is(drivebay.ErrPermission) || is(lvm.ErrUnknown)) && isReadOnly(e.Machine, e.Drives.Snapshot(), v) {
 		return readOnly(err)
 	}
 	if err == nil || slices.ContainsFunc(plainErrors, is) || is(drivebay.ErrRefused) && !broken {
@@ -46,7 +47,8 @@ func readOnly(err error) error {
 	return fmt.Errorf("%w: its drive is read-only: %v", drivebay.ErrUnavailable, err)
 }
 
-// isReadOnly reports whether the kernel refuses writes to a drive of a volume: its errors look like those of a lack of privilege.
+// isReadOnly reports whether the kernel refuses writes to a drive of a volume: its errors look like those of a lack of privilege, and LVM has none of
+// its own for that.
 func isReadOnly(files host.Files, s *drivebay.Snapshot, v *drivebay.Volume) bool {
 	return slices.ContainsFunc(v.Location.Drives, func(id string) bool {
 		d, known := steps.DriveOf(s, id)
@@ -63,7 +65,7 @@ func isReadOnly(files host.Files, s *drivebay.Snapshot, v *drivebay.Volume) bool
 func (e *Provisioner) Reached(v *drivebay.Volume, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	broken := is(drivebay.ErrNotFound) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking)
-	if is(drivebay.ErrPermission) && isReadOnly(e.Machine, e.Drives.Snapshot(), v) {
+	if (is(drivebay.ErrPermission) || is(lvm.ErrUnknown)) && isReadOnly(e.Machine, e.Drives.Snapshot(), v) {
 		return readOnly(err)
 	}
 	if err == nil || slices.ContainsFunc(plainErrors, is) || slices.ContainsFunc(callersFault, is) || is(drivebay.ErrRefused) && !broken || !broken && !e.wentAway(v) {
