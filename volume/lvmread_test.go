@@ -257,3 +257,49 @@ func TestCreateWithoutReport(t *testing.T) {
 		}
 	})
 }
+
+// TestNoSpaceKnownWithoutReport: while LVM makes no report, how much space there is for its volumes is not known: no capacity is promised, and none is missing.
+func TestNoSpaceKnownWithoutReport(t *testing.T) {
+	t.Parallel()
+	for _, backing := range []drivebay.Backing{drivebay.BackingLVM, drivebay.BackingThin} {
+		onMachine(t, nvmeDrives(1), volume.Options{}, func(s *stand) {
+			bad := &spoiled{lvmRunner: s.sim, by: []string{""}}
+			s.lvm = bad
+			s.start()
+			r := rawVolume(backing)
+			r.Size.Required = 1 << 30
+			v := s.make("v", r)
+			time.Sleep(time.Minute)
+			bad.on.Store(true)
+			unknown := func(what string, err error) {
+				s.Helper()
+				if !errors.Is(err, drivebay.ErrUnavailable) || !strings.Contains(err.Error(), "exit status 5") {
+					s.Errorf("%s: %s: %v", backing, what, err)
+				}
+			}
+			another := func() {
+				s.Helper()
+				r.Name, r.Source = "w", drivebay.Source{}
+				_, err := s.e.CreateVolume(s.Context(), r)
+				unknown("another", err)
+				if r.Source.Volume = v.ID; backing == drivebay.BackingThin {
+					_, err = s.e.CreateVolume(s.Context(), r)
+					unknown("a copy", err)
+				}
+			}
+			another() // LVM fails, and its last report is new enough
+			time.Sleep(5 * time.Minute)
+			another()
+			_, err := s.e.Capacity(s.Context(), r.Class)
+			unknown("capacity", err)
+			_, _, err = s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 2 << 30})
+			unknown("a growth", err)
+			_, err = s.e.Capacity(s.Context(), partitionOf(1<<30).Class)
+			s.must(err)
+			bad.on.Store(false)
+			time.Sleep(2 * time.Minute)
+			r.Source = drivebay.Source{}
+			s.make("w", r)
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/erase"
 	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/inventory"
@@ -167,7 +168,7 @@ func (e *Provisioner) Create(ctx context.Context, id string, r drivebay.VolumeRe
 			rec, err = e.place(id, r, without)
 		}
 		if err != nil {
-			return errors.Join(err, refused)
+			return noOtherPlace(err, refused)
 		}
 		var wrote atomic.Bool
 		err = e.runCreatePlan(ctx, id, r.Secrets, &wrote)
@@ -185,6 +186,16 @@ func (e *Provisioner) Create(ctx context.Context, id string, r drivebay.VolumeRe
 		refused = err
 		without[place.KeyOf(rec.Volume.Location.Drives)] = true
 	}
+}
+
+// noOtherPlace joins the error of the place that was tried last with that of the next choice. Where LVM or a drive has failed or did not answer in
+// time, there may be space: the caller tries again. A drive that is gone has none, and content that is not ours stays.
+func noOtherPlace(none, refused error) error {
+	is := func(target error) bool { return errors.Is(refused, target) }
+	if refused == nil || !errors.Is(none, drivebay.ErrNoSpace) || is(drivebay.ErrNoSpace) || is(drivebay.ErrRefused) || is(drivebay.ErrPermission) || is(host.ErrGone) || slices.ContainsFunc(ofRequest, is) {
+		return errors.Join(none, refused)
+	}
+	return fmt.Errorf("%w: %w; there is no other place: %v", drivebay.ErrUnavailable, refused, none)
 }
 
 // place chooses where a volume goes and records it, with all identities that distinguish its

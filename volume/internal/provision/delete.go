@@ -64,7 +64,7 @@ func isReadOnly(files host.Files, s *drivebay.Snapshot, v *drivebay.Volume) bool
 // read: it exists, and the call may succeed once its drive is back. An error that shows the caller what to do stays.
 func (e *Provisioner) Reached(v *drivebay.Volume, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
-	broken := is(drivebay.ErrNotFound) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking)
+	broken := is(drivebay.ErrNotFound) || is(host.ErrUnreadable) || is(host.ErrIO) || is(host.ErrGone) || is(inventory.ErrLacking) || v.Location.OnLVM() && e.Groups.LVMLate() != ""
 	if (is(drivebay.ErrPermission) || is(lvm.ErrUnknown)) && isReadOnly(e.Machine, e.Drives.Snapshot(), v) {
 		return readOnly(err)
 	}

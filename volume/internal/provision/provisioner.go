@@ -66,6 +66,8 @@ func (e *Provisioner) Can(ctx context.Context, c drivebay.Class) error {
 		return fmt.Errorf("class: %w: backing %q, filesystem %q", drivebay.ErrInvalid, c.Backing, c.FSType)
 	case place.Unit(c.Backing) != partitions.MiB && e.Capabilities.LacksLVM() != nil:
 		return fmt.Errorf("backing %s: %w", c.Backing, e.Capabilities.LacksLVM())
+	case place.Unit(c.Backing) != partitions.MiB && e.Groups.LVMLate() != "":
+		return fmt.Errorf("backing %s: %w: %s", c.Backing, drivebay.ErrUnavailable, e.Groups.LVMLate())
 	case c.Encryption != "":
 		return e.LUKS.CanEncrypt(ctx)
 	}
