@@ -16,6 +16,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
+	"github.com/drivebay/drivebay/volume/internal/provision"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 	"github.com/drivebay/drivebay/volume/internal/write"
 )
@@ -35,6 +36,8 @@ func (e *Expander) WantSize(id string, r drivebay.SizeRange) (due bool, err erro
 	switch why := v.Undecided(); {
 	case why != "":
 		return false, fmt.Errorf("%w: %s", drivebay.ErrRefused, why)
+	case provision.MadeOrRemoved(v) != nil:
+		return false, provision.MadeOrRemoved(v)
 	case r.Limit > 0 && r.Required > r.Limit:
 		return false, fmt.Errorf("%w: the required size %s is larger than the limit %s", drivebay.ErrInvalid, partitions.SizeText(r.Required), partitions.SizeText(r.Limit))
 	case r.Limit > 0 && v.Size > r.Limit:

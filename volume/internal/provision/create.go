@@ -367,13 +367,8 @@ func (e *Provisioner) Whole(v *drivebay.Volume) error {
 	if err := instances.Undecided(v); err != nil {
 		return fmt.Errorf("volume %s: %w", v.ID, err)
 	}
-	doing := v.CSIStatus
-	if doing == drivebay.CSIFailed {
-		doing = v.State().Before
-	}
-	switch doing {
-	case drivebay.CSICreating, drivebay.CSIRemoving, drivebay.CSIRemoved, drivebay.CSIUnknown:
-		return fmt.Errorf("volume %s: %w: it is %v", v.ID, drivebay.ErrPending, doing)
+	if err := MadeOrRemoved(v); err != nil {
+		return fmt.Errorf("volume %s: %w", v.ID, err)
 	}
 	if v.AwaitsKey {
 		return fmt.Errorf("volume %s: %w: it is empty: it is encrypted when it is staged first", v.ID, drivebay.ErrRefused)
@@ -382,4 +377,17 @@ func (e *Provisioner) Whole(v *drivebay.Volume) error {
 		return fmt.Errorf("volume %s: %w: it is replicated: a copy would have the metadata of its replication", v.ID, drivebay.ErrNoSupport)
 	}
 	return e.VerifyOnDrives(v)
+}
+
+// MadeOrRemoved refuses a volume that is being made or removed, also where that has failed and is to be tried again.
+func MadeOrRemoved(v *drivebay.Volume) error {
+	doing := v.CSIStatus
+	if doing == drivebay.CSIFailed {
+		doing = v.State().Before
+	}
+	switch doing {
+	case drivebay.CSICreating, drivebay.CSIRemoving, drivebay.CSIRemoved, drivebay.CSIUnknown:
+		return fmt.Errorf("%w: it is %v", drivebay.ErrPending, doing)
+	}
+	return nil
 }
