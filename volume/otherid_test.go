@@ -3,10 +3,48 @@ package volume_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume"
 )
+
+// TestOtherID: the id of a snapshot is that of no volume, and the other way round: calls with it are NOT_FOUND, and not UNAVAILABLE for ever. A deletion is
+// OK, removes nothing, and is not remembered as that of the snapshot.
+func TestOtherID(t *testing.T) {
+	t.Parallel()
+	onMachine(t, nvmeDrives(1), volume.Options{}, func(s *stand) {
+		r := requests()["ext4 on thin"]
+		v := s.make("v", r)
+		snap, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+		s.must(err)
+		missing := func(what string, err error) {
+			s.Helper()
+			if !errors.Is(err, drivebay.ErrNotFound) || errors.Is(err, drivebay.ErrUnavailable) {
+				s.Errorf("%s: %v", what, err)
+			}
+		}
+		as := drivebay.Volume{ID: snap.ID, Mode: drivebay.ModeFS}
+		missing("stage", s.stage(as))
+		missing("get", s.e.Missing(snap.ID))
+		_, _, err = s.e.ExpandVolume(s.Context(), snap.ID, drivebay.SizeRange{Required: 2 << 30})
+		missing("expand", err)
+		_, err = s.e.CreateSnapshot(s.Context(), "of a snapshot", snap.ID)
+		missing("snapshot", err)
+		for _, source := range []drivebay.Source{{Volume: snap.ID}, {Snapshot: v.ID}} {
+			r.Name, r.Source = "copy", source
+			_, err = s.e.CreateVolume(s.Context(), r)
+			missing("copy", err)
+		}
+		s.must(s.e.DeleteVolume(s.Context(), snap.ID), s.e.DeleteSnapshot(s.Context(), v.ID))
+		time.Sleep(time.Minute)
+		s.must(s.stage(v), s.unstage(v))
+		s.forget() // the drive has both still
+		r.Name, r.Source = "copy", drivebay.Source{Snapshot: snap.ID}
+		_, err = s.e.CreateVolume(s.Context(), r)
+		s.must(err, s.stage(v), s.unstage(v))
+	})
+}
 
 // TestGrowthOfWhatIsRemoved: a volume whose removal has begun does not grow, nor is a growth to the size that it has acknowledged.
 func TestGrowthOfWhatIsRemoved(t *testing.T) {

@@ -52,7 +52,7 @@ func (e snapshotCalls) CreateSnapshot(ctx context.Context, name, volume string) 
 // DeleteSnapshot removes a snapshot. One that does not exist counts as removed.
 func (e snapshotCalls) DeleteSnapshot(ctx context.Context, id string) error {
 	if _, ok := e.ledger.Snapshot(id); !ok {
-		if err := e.ledger.Missing(id); !errors.Is(err, drivebay.ErrNotFound) {
+		if err := e.ledger.MissingSnapshot(id); !errors.Is(err, drivebay.ErrNotFound) {
 			return fmt.Errorf("delete snapshot: %w", err)
 		}
 		return e.instances.RecordDeletion(id)

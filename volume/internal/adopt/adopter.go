@@ -41,6 +41,9 @@ func (e *Adopter) Missing(id string) error {
 	if !ledger.IsID(id) { // no drive can carry it
 		return fmt.Errorf("volume %q: %w", id, drivebay.ErrNotFound)
 	}
+	if r, is := e.Ledger.Snapshot(id); is && r.Work == nil { // what its drive has is no volume that waits for its record
+		return fmt.Errorf("volume %q: %w: this is the id of a snapshot", id, drivebay.ErrNotFound)
+	}
 	if err := cmp.Or(e.Inventory.UnreadDrives(inventory.EveryDrive), e.unadopted(id), e.Inventory.RefuseSecond(id)); err != nil {
 		return fmt.Errorf("volume %q: %w", id, err)
 	}

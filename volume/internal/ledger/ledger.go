@@ -235,3 +235,14 @@ func (e *Ledger) Snapshot(id string) (drivebay.SnapshotRecord, bool) {
 	}
 	return drivebay.SnapshotRecord{}, false
 }
+
+// MissingSnapshot returns the error for a snapshot without a record: that of Missing, but ErrNotFound for the id of a recorded volume.
+func (e *Ledger) MissingSnapshot(id string) error {
+	e.Mu.Lock()
+	_, is := e.Records[id]
+	e.Mu.Unlock()
+	if is {
+		return fmt.Errorf("snapshot %q: %w: this is the id of a volume", id, drivebay.ErrNotFound)
+	}
+	return e.Missing(id)
+}

@@ -41,7 +41,7 @@ func (e *Provisioner) originOf(s drivebay.Source) (origin, error) {
 		r, ok := e.Ledger.Snapshot(s.Snapshot)
 		switch {
 		case !ok:
-			return origin{}, e.Ledger.Missing(s.Snapshot)
+			return origin{}, e.Ledger.MissingSnapshot(s.Snapshot)
 		case r.Work != nil:
 			return origin{}, fmt.Errorf("snapshot %s: %w: it is being made or removed", s.Snapshot, drivebay.ErrPending)
 		}
