@@ -46,6 +46,37 @@ func TestOtherID(t *testing.T) {
 	})
 }
 
+// TestSnapshotOfEarlierVolume: a snapshot of a volume that was deleted is not the answer to a request for one of the next volume of that name: it has the data
+// of the first.
+func TestSnapshotOfEarlierVolume(t *testing.T) {
+	t.Parallel()
+	onMachine(t, nvmeDrives(1), volume.Options{}, func(s *stand) {
+		r := rawVolume(drivebay.BackingThin)
+		v := s.make("v", r)
+		s.put(v, "of the first")
+		snap, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+		s.must(err, s.e.DeleteVolume(s.Context(), v.ID))
+		s.make("v", r)
+		for range 2 {
+			if again, err := s.e.CreateSnapshot(s.Context(), "snap", v.ID); !errors.Is(err, drivebay.ErrExists) {
+				s.Errorf("a snapshot of the second volume: %+v, %v", again, err)
+			}
+			s.start()
+		}
+		r.Name, r.Source.Snapshot = "copy", snap.ID // which is what it was
+		c, err := s.e.CreateVolume(s.Context(), r)
+		s.must(err)
+		if !s.has(c, "of the first") {
+			s.Error("the copy of the first snapshot has other data")
+		}
+		s.must(s.e.DeleteSnapshot(s.Context(), snap.ID))
+		for range 2 {
+			_, err = s.e.CreateSnapshot(s.Context(), "snap", v.ID)
+			s.must(err)
+		}
+	})
+}
+
 // TestGrowthOfWhatIsRemoved: a volume whose removal has begun does not grow, nor is a growth to the size that it has acknowledged.
 func TestGrowthOfWhatIsRemoved(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/provision"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -19,11 +20,14 @@ func (e snapshotCalls) CreateSnapshot(ctx context.Context, name, volume string) 
 	err := e.ledger.Work(ctx, id, func(ctx context.Context) error {
 		if have, ok := e.ledger.Snapshot(id); ok {
 			_, forgotten := e.instances.WasForgotten(id, have.Snapshot.Location)
+			source, missing := e.ledger.Record(volume)
 			switch {
 			case forgotten:
 				return fmt.Errorf("%w: a snapshot of that name was forgotten and is back on its drive: delete it first (%s)", drivebay.ErrExists, id)
 			case have.Snapshot.Source != volume:
 				return fmt.Errorf("%w: the name is used by a snapshot of volume %s", drivebay.ErrExists, have.Snapshot.Source)
+			case have.Work == nil && missing == nil && instances.OfEarlierVolume(&have.Snapshot, &source.Volume):
+				return fmt.Errorf("%w: the name is used by a snapshot of an earlier volume %s: delete it first (%s)", drivebay.ErrExists, volume, id)
 			case have.Work == nil:
 				if err := e.instances.RefuseSecondSnapshot(&have.Snapshot); err != nil {
 					return err

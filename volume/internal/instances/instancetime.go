@@ -96,6 +96,11 @@ func Newer(v *drivebay.Volume, others []OnDrive) bool {
 	return slices.ContainsFunc(others, func(o OnDrive) bool { return isOlderInstance(InstanceOf(v.Location), o.Instance) })
 }
 
+// OfEarlierVolume reports whether a snapshot is certainly older than the volume that has the id of its source now: it is of another volume.
+func OfEarlierVolume(s *drivebay.VolumeSnapshot, source *drivebay.Volume) bool {
+	return isOlderInstance(InstanceOf(s.Location), InstanceOf(source.Location))
+}
+
 // DetectConflict fails a volume until an operator decides, while the drives have a second
 // complete volume with its id that may be newer. The engine never makes a second one, so the
 // records are older than the drives. Neither volume is used before the decision.
