@@ -77,6 +77,25 @@ func TestSnapshotOfEarlierVolume(t *testing.T) {
 	})
 }
 
+// TestCopyBelowItsSource: a limit below the size of the source is out of range, also where the request has no other size.
+func TestCopyBelowItsSource(t *testing.T) {
+	t.Parallel()
+	onMachine(t, nvmeDrives(1), volume.Options{}, func(s *stand) {
+		r := rawVolume(drivebay.BackingThin)
+		v := s.make("v", r)
+		r.Name, r.Source.Volume = "copy", v.ID
+		for _, size := range []drivebay.SizeRange{{Limit: v.Size / 2}, {Required: v.Size / 4, Limit: v.Size / 2}} {
+			r.Size = size
+			if c, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, drivebay.ErrRange) || errors.Is(err, drivebay.ErrInvalid) {
+				s.Errorf("%v: %+v, %v", size, c, err)
+			}
+		}
+		r.Size = drivebay.SizeRange{Limit: v.Size}
+		_, err := s.e.CreateVolume(s.Context(), r)
+		s.must(err)
+	})
+}
+
 // TestGrowthOfWhatIsRemoved: a volume whose removal has begun does not grow, nor is a growth to the size that it has acknowledged.
 func TestGrowthOfWhatIsRemoved(t *testing.T) {
 	t.Parallel()

@@ -90,6 +90,9 @@ func (e *Provisioner) besideSource(v *drivebay.Volume, work *drivebay.Work, r dr
 	if err := ofClass(e.Drives.Snapshot(), o.Location, r.Class); err != nil {
 		return err
 	}
+	if r.Size.Limit > 0 && r.Size.Limit < o.size {
+		return fmt.Errorf("%w: the source has %s, more than the limit %s", drivebay.ErrRange, partitions.SizeText(o.size), partitions.SizeText(r.Size.Limit))
+	}
 	r.Size.Required = cmp.Or(r.Size.Required, o.size)
 	if v.Size, err = place.SizeOf(r.Size, r.Class, r.Block, o.size); err != nil {
 		return err
