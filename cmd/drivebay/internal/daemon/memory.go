@@ -16,7 +16,7 @@ import (
 // A thousand calls a second allocate much more: there, a heap that grows by a quarter is collected 25 times a second.
 const (
 	leastRoom     = 2 << 20  // that a heap grows by before it is collected
-	mostCollected = 5        // how often a second a heap is collected that may still grow
+	mostCollected = 5        // how often a second a heap is collected that may still grow: by half at most
 	overhead      = 16 << 20 // stacks, the runtime's own memory, half-empty pages of the heap
 )
 
@@ -42,7 +42,7 @@ const (
 // core less.
 func roomFor(live, allocated uint64) (percent int, busy bool) {
 	idle := max(leastRoom, live/8)
-	room := max(idle, uint64(float64(allocated)/memoryTick.Seconds()/mostCollected))
+	room := max(idle, min(live/2, uint64(float64(allocated)/memoryTick.Seconds()/mostCollected)))
 	if live <= room {
 		return 100, room > idle
 	}
