@@ -13,10 +13,10 @@ import (
 // collects: that keeps memory for nothing while there is little to do. The pages that a peak
 // leaves half empty stay: with 500 volumes that were made one after the other (16 MB allocated a second), a heap that
 // doubles ends 3 MB larger than one that grows by half, and that 2.6 MB larger than one that grows by a quarter.
-// A thousand calls a second allocate much more: there, a heap that grows by a quarter is collected 25 times a second.
+// A thousand calls a second allocate much more: with a heap that grows by a quarter, the collection took a quarter of the daemon's time.
 const (
 	leastRoom     = 2 << 20  // that a heap grows by before it is collected
-	mostCollected = 5        // how often a second a heap is collected that may still grow: by half at most
+	mostCollected = 10       // how often a second a heap is collected that may still grow: by half at most
 	overhead      = 16 << 20 // stacks, the runtime's own memory, half-empty pages of the heap
 )
 
