@@ -15,13 +15,20 @@ import (
 // names where: the deletion is not acknowledged before it is there again, or given up.
 func TestDeletedAfterByHand(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"a partition", "a linear volume", "a thin volume", "a mirror", "encrypted"} {
+	for _, name := range []string{"a partition", "a linear volume", "a thin volume", "a mirror", "encrypted", "an encrypted partition alone"} {
 		onMachine(t, twoNVMe, volume.Options{Headers: t.TempDir()}, func(s *stand) {
 			r := requests()[name]
-			if name == "encrypted" {
+			switch name {
+			case "encrypted":
 				r = encryptedRequests()["a linear volume"]
+			case "an encrypted partition alone": // the table has no partition afterwards, and the drive has the header
+				r = encryptedRequests()["a partition"]
 			}
-			v, other := s.make("v", r), s.make("other", r)
+			v := s.make("v", r)
+			other := v
+			if !strings.HasSuffix(name, "alone") {
+				other = s.make("other", r)
+			}
 			if v.Location.OnLVM() {
 				_, err := s.sim.Run(s.Context(), "lvm", "lvremove", "--force", "--yes", v.Location.VG+"/"+v.Location.LV)
 				s.must(err)

@@ -78,8 +78,11 @@ func (e *Writer) ReadOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 			return nil, err
 		}
 	}
+	foreign := c.Kind != drivebay.ContentOurs && !erase.EmptyOurs(disk, d, c)
 	switch {
-	case c.Kind != drivebay.ContentOurs && !erase.EmptyOurs(disk, d, c):
+	case foreign && err == nil && e.holdsRecorded(d, t) != nil: // it can be restored, or given up
+		return nil, e.holdsRecorded(d, t)
+	case foreign:
 		return refuse("it has foreign content: " + partitions.Formats(c))
 	case err != nil:
 		return refuse(err.Error())
