@@ -19,6 +19,7 @@ type command struct {
 	*scan
 	command string
 	points  int // points left until it is killed; 0: it is not
+	undo    func()
 }
 
 // commandRow is a command: its options (a colon marks a value) and its function.
@@ -97,6 +98,9 @@ func (s *State) Run(p *program.Process) int {
 		}
 		s.Mu.Lock()
 		c.points, s.kill = s.kill, 0
+		if c.command != "version" && c.command != "fullreport" {
+			c.undo = s.undo()
+		}
 		err = commands[c.command].do(c)
 		c.forgetNamed()
 		s.Mu.Unlock()
@@ -173,15 +177,24 @@ func (c *command) commit(g *group) error {
 	if slices.ContainsFunc(g.pvs, func(p *pv) bool { return c.twice[p.uuid] }) {
 		return said("Cannot update volume group %s with duplicate PV devices.", g.name)
 	}
+	for _, p := range g.pvs {
+		dev := c.on[p.uuid]
+		if dev == nil {
+			continue
+		}
+		if _, err := dev.Ask(block.Access{Write: true, N: 4096}); err != nil {
+			if c.undo != nil {
+				c.undo()
+			}
+			return said("Error writing device /dev/%s at 4096 length 4096.\nFailed to write VG %s.", dev.Name, g.name)
+		}
+	}
 	g.seq++
 	for _, p := range g.pvs {
 		dev := c.on[p.uuid]
 		if dev == nil {
 			p.missing = true
 			continue
-		}
-		if _, err := dev.Ask(block.Access{Write: true, N: 4096}); err != nil {
-			return said("Error writing device /dev/%s at 4096 length 4096.\nFailed to write VG %s.", dev.Name, g.name)
 		}
 		if c.unread[p.uuid] { // vgck --updatemetadata would write it
 			continue
