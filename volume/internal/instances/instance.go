@@ -259,7 +259,7 @@ func (e *Finder) MarkForgotten(f drivebay.ForgottenVolume) error {
 // RecordDeletion stores that an id was deleted. After a loss of the records an absent drive may
 // still have a volume or snapshot with that id; it must not come back.
 func (e *Finder) RecordDeletion(id string) error {
-	if !ledger.IsID(id) || e.Recorded(id) { // the id of a snapshot is none of a volume
+	if !ledger.IsID(id) || e.Recorded(id) { // a snapshot has the id that was given for a volume, or the other way round
 		return nil
 	}
 	return e.storeForgotten(drivebay.ForgottenVolume{ID: id, Replaced: true})

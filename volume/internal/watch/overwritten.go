@@ -16,24 +16,23 @@ import (
 // or header, or shows it again: nothing else says before the next stage that another program has overwritten it. The list alone proves
 // nothing: it may be older than the volume. Of a volume in use, the kernel writes the superblock again.
 func (e *Watcher) ProveUnused(ctx context.Context, r *drivebay.VolumeRecord) {
-	v := r.Volume
 	shown, known := e.shownOnDrive(r)
-	g, now := e.Mounts.Counters.Of(v.ID), e.Machine.Now()
-	if m := g.Read(); !known || shown == (m.Overwritten == "") || m.Probing || now.Before(m.NextProof) || e.Steps.Lane(&v).Occupied(now) > 0 {
+	v, g, now := &r.Volume, e.Mounts.Counters.Of(r.Volume.ID), e.Machine.Now()
+	if m := g.Read(); !known || shown == (m.Overwritten == "") || m.Probing || now.Before(m.NextProof) || e.Steps.Lane(v).Occupied(now) > 0 {
 		return
 	}
 	g.Write(func(m *mounts.ProbeResult) { m.Probing, m.NextProof = true, now.Add(probeEvery) })
 	e.Ledger.InBackground("proof", func() {
 		defer e.Inventory.ChangedNow()
 		defer g.Write(func(m *mounts.ProbeResult) { m.Probing = false })
-		has, err := steps.Ask(ctx, e.Steps, &v, steps.ProbeTime, func(ctx context.Context) (string, error) {
-			disk, err := e.Device.OpenShown(ctx, e.Device.Stack(&v).Piece().State)
+		has, err := steps.Ask(ctx, e.Steps, v, steps.ProbeTime, func(ctx context.Context) (string, error) {
+			disk, err := e.Device.OpenShown(ctx, e.Device.Stack(v).Piece().State)
 			if err != nil {
 				return "", err
 			}
 			defer disk.Close()
 			c := content.Detect(disk, disk.Size(), disk.BlockSize())
-			if shows(c, "", &v) {
+			if shows(c, "", v) {
 				return "", nil
 			}
 			if c.Reason != "" {

@@ -78,13 +78,15 @@ func (e *Writer) ReadOurs(disk host.Disk, d *drivebay.Drive) (*gpt.Table, error)
 			return nil, err
 		}
 	}
-	foreign := c.Kind != drivebay.ContentOurs && !erase.EmptyOurs(disk, d, c)
-	switch {
-	case foreign && err == nil && e.holdsRecorded(d, t) != nil: // it can be restored, or given up
-		return nil, e.holdsRecorded(d, t)
-	case foreign:
+	if c.Kind != drivebay.ContentOurs && !erase.EmptyOurs(disk, d, c) {
+		if err == nil { // what the records name can be restored, or given up
+			if err := e.holdsRecorded(d, t); err != nil {
+				return nil, err
+			}
+		}
 		return refuse("it has foreign content: " + partitions.Formats(c))
-	case err != nil:
+	}
+	if err != nil {
 		return refuse(err.Error())
 	}
 	for _, p := range t.Partitions {

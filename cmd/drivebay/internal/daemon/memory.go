@@ -13,7 +13,8 @@ import (
 // collects: that keeps memory for nothing while there is little to do. The pages that a peak
 // leaves half empty stay: with 500 volumes that were made one after the other (16 MB allocated a second), a heap that
 // doubles ends 3 MB larger than one that grows by half, and that 2.6 MB larger than one that grows by a quarter.
-// A thousand calls a second allocate much more: with a heap that grows by a quarter, the collection took a quarter of the daemon's time.
+// Statistics a thousand times a second, and deletions beside them, allocate much more: with a heap that grows by a quarter, a quarter of the
+// daemon's processor time was the collection.
 const (
 	leastRoom     = 2 << 20  // that a heap grows by before it is collected
 	mostCollected = 10       // how often a second a heap is collected that may still grow: by half at most
