@@ -73,7 +73,7 @@ func listsOf(count int) (rows []row, get time.Duration, err error) {
 		}
 		gets = append(gets, took)
 	}
-	for range 200 {
+	for range 50 {
 		took, err := timed(func() error { _, err := client.GetCapacity(ctx, &wire.GetCapacityRequest{}); return err })
 		if err != nil {
 			return nil, 0, err

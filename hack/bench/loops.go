@@ -87,7 +87,7 @@ func loopRows(binary, kubeconfig string) (rows []row, err error) {
 	if kubeconfig != "" {
 		return rows, nil
 	}
-	paced, err := csi.pacedRows("NodeGetVolumeStats of the same, a connection each, 1000/s, up to 16 in flight", all, 8000, besideFloor)
+	paced, err := csi.pacedRows("NodeGetVolumeStats of the same, a connection each, 1000/s, up to 16 in flight", all, 8000)
 	if err != nil {
 		return rows, err
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -126,7 +127,7 @@ func (k *Keeper) Add(events ...drivebay.Event) {
 	}
 	k.events = append(k.events, events...)
 	if over := len(k.events) - maxEvents; over > 0 {
-		k.events = append([]drivebay.Event(nil), k.events[over:]...)
+		k.events = k.events[over:] // copied when append has no room, not for each event
 	}
 	k.unsaved = append(k.unsaved, events...)
 	if over := len(k.unsaved) - maxEvents; over > 0 {
@@ -146,13 +147,12 @@ func (k *Keeper) Add(events ...drivebay.Event) {
 func (k *Keeper) Since(after uint64, limit int) ([]drivebay.Event, <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var out []drivebay.Event
-	for _, e := range k.events {
-		if e.Seq > after && (limit <= 0 || len(out) < limit) {
-			out = append(out, e)
-		}
+	first := sort.Search(len(k.events), func(i int) bool { return k.events[i].Seq > after })
+	more := k.events[first:]
+	if limit > 0 {
+		more = more[:min(limit, len(more))]
 	}
-	return out, k.grew
+	return append([]drivebay.Event(nil), more...), k.grew
 }
 
 // Keep stores a record in the background.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/drivebay/drivebay"
 )
@@ -114,9 +116,33 @@ func TestKeeperEvents(t *testing.T) {
 	if len(some) != 3 || some[0].Seq != maxEvents+1 {
 		t.Errorf("after %d: %+v", maxEvents, some)
 	}
+	if some, _ := k.Since(1, 0); len(some) != maxEvents || some[0].Seq != 6 {
+		t.Errorf("after an event that is gone: %d, first %d", len(some), some[0].Seq)
+	}
+	if some, _ := k.Since(maxEvents+5, 0); some != nil {
+		t.Errorf("after the last: %+v", some)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	k.Run(ctx, stillClock{}) // ends at once, and writes nothing to no store
+}
+
+// TestKeeperEventsCost: many volumes that turn abnormal at once are as many events, and a copy of all events for each of
+// them took the CPU for minutes.
+func TestKeeperEventsCost(t *testing.T) {
+	k := New(nil, slog.New(slog.DiscardHandler))
+	for range maxEvents {
+		k.Add(drivebay.Event{})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range maxEvents {
+		k.Add(drivebay.Event{})
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / maxEvents; each > 50*uint64(unsafe.Sizeof(drivebay.Event{})) {
+		t.Errorf("%d bytes are allocated for an event", each)
+	}
 }
 
 // racing is a store that fails, and has something happen while it is written.
