@@ -45,6 +45,9 @@ func TestAnswers(t *testing.T) {
 	if !snap.ReadyToUse || snap.SourceVolumeId != v.VolumeId || snap.CreationTime.AsTime().Unix() != 1e9 || snap.AccessibleTopology[0].Segments[TopologyKey] != "node-1" {
 		t.Errorf("snapshot: %v", snap)
 	}
+	if _, err := ask(t, conn, &wire.GetSnapshotRequest{SnapshotId: v.VolumeId}); status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), "id of a volume") {
+		t.Errorf("a volume as a snapshot: %v", err)
+	}
 	from.GetSnapshot().SnapshotId = snap.SnapshotId
 	copied := must(with(create, func(r *wire.CreateVolumeRequest) { r.Name, r.VolumeContentSource = "copy", from })).(*wire.CreateVolumeResponse).Volume
 	if !proto.Equal(copied.ContentSource, from) {

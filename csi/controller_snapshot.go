@@ -2,6 +2,7 @@ package csi
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sort"
 
@@ -33,7 +34,9 @@ func (c *controller) GetSnapshot(_ context.Context, req *wire.GetSnapshotRequest
 		return nil, err
 	}
 	snap, ok := set.GetSnapshot(req.SnapshotId)
-	if !ok {
+	if _, is := set.Get(req.SnapshotId); is {
+		return nil, fmt.Errorf("snapshot %q: %w: this is the id of a volume", req.SnapshotId, drivebay.ErrNotFound)
+	} else if !ok {
 		return nil, c.volumes.Missing(req.SnapshotId)
 	}
 	return &wire.GetSnapshotResponse{Snapshot: c.snapshotAnswer(snap)}, nil

@@ -17,7 +17,7 @@ var (
 	ErrExists    = errors.New("already exists")
 	ErrNotFound  = fmt.Errorf("lvm: %w", drivebay.ErrNotFound)
 	ErrInUse     = fmt.Errorf("in use: %w", drivebay.ErrBusy)
-	ErrLocked    = fmt.Errorf("locked: %w", drivebay.ErrBusy)
+	ErrLocked    = fmt.Errorf("locked: %w", drivebay.ErrPending) // the command that holds the lock ends
 	ErrMissingPV = errors.New("a physical volume is missing")
 	ErrForeign   = fmt.Errorf("does not belong to drivebay: %w", drivebay.ErrRefused)
 	ErrUnknown   = errors.New("lvm failed")

@@ -334,6 +334,7 @@ func TestClassify(t *testing.T) {
 		"Cannot use /dev/sda: device is not in devices list":                                                                 ErrNotFound,
 		"Cannot use device /dev/sda with duplicates.":                                                                        ErrUnknown,
 		"Cannot use /dev/sda: device cannot be used":                                                                         ErrUnknown,
+		"Can't get lock for g\n  Cannot process volume group g":                                                              drivebay.ErrPending, // another command has it for longer than it waits: vg_read of lib/metadata/metadata.c
 		"something new": ErrUnknown,
 	} {
 		err := classify("lvcreate", &host.ExitError{Argv: []string{"lvm"}, Code: 5, Stderr: "  " + text})

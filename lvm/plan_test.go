@@ -187,7 +187,7 @@ func TestSerialised(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sys.lock(ended, "a"); !errors.Is(err, drivebay.ErrBusy) {
+	if _, err := sys.lock(ended, "a"); !errors.Is(err, drivebay.ErrPending) {
 		t.Errorf("a second change begins: %v", err)
 	}
 	other, err := sys.lock(t.Context(), "b")
