@@ -86,16 +86,18 @@ func (e *Eraser) wipeRemains(ctx context.Context, l drivebay.Location, drive str
 // untried are the errors of a wipe that has written nothing: the drive may not be listed yet, or again.
 var untried = []error{drivebay.ErrNotFound, drivebay.ErrRefused, drivebay.ErrUnavailable, drivebay.ErrBusy}
 
-// notWiped counts a failed wipe. If the drive is gone or BAD, or the wipe has failed
+// notWiped counts a failed wipe. If the drive is gone or BAD, has not that partition any more, or the wipe has failed
 // MaxCleanUps times, the data stays and the event VolumeLeft reports it.
 func (e *Eraser) notWiped(r drivebay.Remains, why error) error {
 	d, known := steps.DriveOf(e.Drives.Snapshot(), r.Drive)
-	here := known && d.Status == drivebay.StatusOnline
-	if here && d.Health != drivebay.HealthBad && slices.ContainsFunc(untried, func(e error) bool { return errors.Is(why, e) }) {
-		return why
-	}
-	if here && d.Health != drivebay.HealthBad && r.Tries+1 < MaxCleanUps {
-		return errors.Join(why, e.changeRemains(r.Drive, r.Partition, func(r *drivebay.Remains) { r.Tries++ }))
+	lacks := e.Inventory.Partitions.Lacks(r.Drive, r.Partition) // as in a store that was restored: the partition was wiped and removed since
+	if known && d.Status == drivebay.StatusOnline && d.Health != drivebay.HealthBad && !lacks {
+		if slices.ContainsFunc(untried, func(e error) bool { return errors.Is(why, e) }) {
+			return why
+		}
+		if r.Tries+1 < MaxCleanUps {
+			return errors.Join(why, e.changeRemains(r.Drive, r.Partition, func(r *drivebay.Remains) { r.Tries++ }))
+		}
 	}
 	e.Drives.Note(drivebay.Event{At: e.Machine.Now(), Kind: drivebay.EventVolumeLeft, Drive: r.Drive,
 		Cause: fmt.Sprintf("what volumes have left on it was not wiped: wipe or destroy the drive before you give it away: %v", why)})

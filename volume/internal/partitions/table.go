@@ -68,6 +68,17 @@ func (e *Catalog) TypeOf(drive string, p Part) string {
 	return e.Tables[drive][i].Type
 }
 
+// Lacks reports whether a drive is listed with its partitions, and none has a GUID.
+func (e *Catalog) Lacks(drive, guid string) bool {
+	if e.LayoutOf(drive) != "" {
+		return false
+	}
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	parts := e.Index.Parts[drive]
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p Part) bool { return p.GUID == "" || strings.EqualFold(p.GUID, guid) })
+}
+
 // title fills in the names that the kernel does not know, from the table as it was last read.
 // If one is missing there, it reads the table now.
 func (e *Catalog) title(ctx context.Context, d *drivebay.Drive, list []Part) error {

@@ -76,7 +76,8 @@ func (e *Writer) dropGroup(l drivebay.Location, but string) []steps.Step {
 			if err := e.LVMRun(ctx, l, steps); err != nil {
 				return err
 			}
-			for _, id := range l.Drives {
+			left := slices.DeleteFunc(slices.Clone(l.Drives), func(id string) bool { return e.counted(id, but) }) // the others are of the next group
+			for _, id := range left {
 				if err := e.Erase.WipeAllRemains(ctx, l, id); err != nil {
 					return err
 				}
@@ -84,7 +85,7 @@ func (e *Writer) dropGroup(l drivebay.Location, but string) []steps.Step {
 			if err := e.LVMRun(ctx, l, lvm.RemoveGroup(l.VG, e.Labels(r, l)...)); err != nil {
 				return err
 			}
-			for _, id := range l.Drives {
+			for _, id := range left {
 				if err := e.clearRemoved(ctx, id); err != nil {
 					return err
 				}
