@@ -271,6 +271,9 @@ func (e *Mirrors) tryActivate(ctx context.Context, v *drivebay.Volume) (alone st
 	from, plan := v.Location, e.Device.AppearingWhole(v)
 	if alone != "" {
 		from.Drives, plan = []string{alone}, e.Device.Appearing(v)
+		if err := e.sayAlone(ctx, v, from, plan); err != nil {
+			e.Log.Warn("the superblock of a mirror's leg does not say that the leg serves alone", "op", "mirror", "volume", v.ID, "drive", alone, "err", err)
+		}
 	}
 	err = e.Groups.LVMActivate(ctx, from, plan)
 	if _, ended := errors.AsType[*lvm.Error](err); !ended { // a command that is still running may activate it
@@ -284,6 +287,26 @@ func (e *Mirrors) tryActivate(ctx context.Context, v *drivebay.Volume) (alone st
 		return nil
 	})
 	return alone, undo == nil, errors.Join(err, undo)
+}
+
+// sayAlone has the kernel write into the superblock of a leg that it serves alone, before anything else is written to it. The kernel does so
+// when it closes the mirror. Without it, a power loss leaves two legs that look the same, and only the record tells which one is newer.
+func (e *Mirrors) sayAlone(ctx context.Context, v *drivebay.Volume, from drivebay.Location, appear []lvm.Step) error {
+	if _, err := e.LVM.CopyProgress(ctx, from.VG, from.LV); !errors.Is(err, lvm.ErrNotFound) { // it is active
+		return err
+	}
+	r, err := e.Groups.ReportOf(ctx, v.Location)
+	if err != nil {
+		return err
+	}
+	if len(e.mirrorLegs(v.Location, r.Group(from.VG), r)) != 2 || e.saysAlone(ctx, v) != "" {
+		return nil
+	}
+	err = e.Groups.LVMActivate(ctx, from, appear)
+	if err == nil {
+		err = e.Groups.LVMActivate(ctx, from, lvm.Deactivate(from.VG, from.LV))
+	}
+	return err
 }
 
 // nameNewest adds the serial and bay of the drive that has to come back to an error.
