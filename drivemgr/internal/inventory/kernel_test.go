@@ -76,7 +76,7 @@ func TestRecordedLogs(t *testing.T) {
 		"kmsg-scsi-medium.txt":          "sde:1",
 		"kmsg-scsi-timeout-offline.txt": "8:0:0:0:5 8:0:0:0:3 sde:2",
 		"kmsg-scsi-reset-only.txt":      "",
-		"kmsg-unplug.txt":               "dm-0:6",
+		"kmsg-unplug.txt":               "dm-0:7",
 		"kmsg-ata-nvme-readerr.txt":     "sdc:2 nvme0c0n1:1",
 	} {
 		b, err := os.ReadFile(filepath.Join(dir, file))

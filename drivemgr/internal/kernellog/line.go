@@ -14,7 +14,8 @@ const (
 	Timeout                    // the kernel gave up a command
 	Reset                      // the device or its link was reset
 	Offline                    // the kernel gave up the device
-	Filesystem                 // a filesystem on it found an error
+	Filesystem                 // a filesystem on it could not read or write
+	Corruption                 // a filesystem on it found an error in what it read, or has given up: no request failed
 )
 
 // logLines holds the lines that concern a drive's health. dev is a kernel name or a
@@ -39,8 +40,10 @@ var logLines = []struct {
 	// drivers/ata/libata-eh.c; a port has one drive, or one expander.
 	{Reset, regexp.MustCompile(`(?P<dev>ata\d+)(?:\.\d+)?: (?:hard|soft) resetting link`)},
 	// fs/ext4/super.c, fs/xfs/xfs_message.c, fs/btrfs
-	{Filesystem, regexp.MustCompile(`EXT4-fs error \(device (?P<dev>[\w-]+)\)`)},
-	{Filesystem, regexp.MustCompile(`XFS \((?P<dev>[\w-]+)\): (?:Metadata (?:corruption|CRC error|I/O Error)|Corruption|metadata I/O error|log I/O error|Filesystem has been shut down)`)},
+	{Corruption, regexp.MustCompile(`EXT4-fs error \(device (?P<dev>[\w-]+)\)`)}, // beside a request that failed it is a second line
+	{Corruption, regexp.MustCompile(`XFS \((?P<dev>[\w-]+)\): (?:Metadata (?:corruption|CRC error)|Corruption|Filesystem has been shut down)`)},
+	{Filesystem, regexp.MustCompile(`XFS \((?P<dev>[\w-]+)\): (?:Metadata I/O Error|metadata I/O error|log I/O error)`)},
+	{Corruption, regexp.MustCompile(`BTRFS (?:error|critical) \(device (?P<dev>[\w-]+)[^)]*\): (?:checksum verify failed|csum failed|unable to fixup|(?:parent transid|level) verify failed|corrupt (?:leaf|node)|bad (?:tree block|fsid)|tree first key mismatch|bdev \S+ errs: wr 0, rd 0, flush 0,)`)},
 	{Filesystem, regexp.MustCompile(`BTRFS (?:error|critical) \(device (?P<dev>[\w-]+)`)},
 }
 

@@ -43,6 +43,7 @@ func (w *Window) Add(kind Kind, e Error, l host.LogLine) {
 	case Reset, Timeout:
 		w.resets = append(w.resets, l.At)
 	default:
+		e.proved = kind == Corruption // it is a finding of the volume with that filesystem, and the volumes beside it are sound
 		w.Errors = append(w.Errors, e)
 	}
 	w.resets = w.resets[max(0, len(w.resets)-maxLogKept):]

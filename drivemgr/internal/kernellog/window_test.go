@@ -85,14 +85,15 @@ func TestClassifyLog(t *testing.T) {
 		{"nvme nvme1: Removing after probe failure status: -19", "nvme1", Offline, 0},
 		{"nvme nvme1: Disabling device after reset failure: -19", "nvme1", Offline, 0},
 		// fs/ext4/super.c, fs/xfs, fs/btrfs/messages.c
-		{"EXT4-fs error (device dm-0): trigger_test_error:126: comm init: injected", "dm-0", Filesystem, 0},
+		{"EXT4-fs error (device dm-0): trigger_test_error:126: comm init: injected", "dm-0", Corruption, 0},
 		{"EXT4-fs (sda1): mounted filesystem with ordered data mode", "", 0, 0},
-		{"XFS (sdb1): Metadata corruption detected at xfs_agf_verify+0x1/0x2 [xfs], xfs_agf block 0x1", "sdb1", Filesystem, 0},
+		{"XFS (sdb1): Metadata corruption detected at xfs_agf_verify+0x1/0x2 [xfs], xfs_agf block 0x1", "sdb1", Corruption, 0},
 		{"XFS (sdb1): metadata I/O error in \"xfs_imap_to_bp+0x5c/0xa0\" at daddr 0x40 len 32 error 5", "sdb1", Filesystem, 0},
 		{"XFS (sdb1): Metadata I/O Error (0x1) detected at xfs_trans_read_buf_map", "sdb1", Filesystem, 0},
 		{"XFS (sdb1): Ending clean mount", "", 0, 0},
 		{"BTRFS error (device sdc): bdev /dev/sdc errs: wr 0, rd 1, flush 0, corrupt 0, gen 0", "sdc", Filesystem, 0},
-		{"BTRFS critical (device sdc state EA): corrupt leaf", "sdc", Filesystem, 0},
+		{"BTRFS error (device sdc): bdev /dev/sdc errs: wr 0, rd 0, flush 0, corrupt 1, gen 0", "sdc", Corruption, 0},
+		{"BTRFS critical (device sdc state EA): corrupt leaf", "sdc", Corruption, 0},
 		{"BTRFS info (device sdc): using crc32c", "", 0, 0},
 		{"", "", 0, 0},
 	}

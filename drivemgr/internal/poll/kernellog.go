@@ -37,7 +37,7 @@ func (m *Poller) AddLogLine(l host.LogLine) {
 			if now := m.State.Machine.Now(); !t.NextProof.After(now) {
 				t.NextProof = now.Add(kernellog.ProofSoon)
 			}
-			t.FSErrorLogged = t.FSErrorLogged || kind == kernellog.Filesystem
+			t.FSErrorLogged = t.FSErrorLogged || kind == kernellog.Filesystem || kind == kernellog.Corruption
 		}
 	}
 	if !known && wholeDisk.MatchString(dev) {
