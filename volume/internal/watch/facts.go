@@ -254,6 +254,9 @@ func (e *Watcher) FactsOf(k Observations, s *drivebay.Snapshot) drivebay.Facts {
 			f.Layouts[id] = issue
 		}
 	}
+	if k.Mounts != nil && k.Mounts.Staging != nil && k.Mounts.Staging.Dead { // what was read there was the device that is gone
+		k.io.readError = ""
+	}
 	f.IO = &drivebay.IOFacts{Frozen: k.io.frozen, Await: k.io.await, Errors: k.io.errors, ReadError: k.io.readError,
 		Unreadable: k.io.unreadable, UnreadableOn: strings.Fields(k.io.unreadableOn)}
 	if v.HasFilesystem() {
