@@ -2,6 +2,7 @@ package groups
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -22,7 +23,7 @@ func (e *Groups) readLVM(ctx context.Context, pvs, spoiling map[string]string) (
 	rest := maps.Clone(pvs)
 	maps.DeleteFunc(rest, func(id, _ string) bool { return unread[id] != "" })
 	r, err := e.readTogether(ctx, "", partitions.ReportTime, rest)
-	if err == nil || len(pvs) == 1 {
+	if err == nil || len(pvs) == 1 && !errors.Is(err, lane.ErrHeld) { // the command that is held may be about a drive that is not read any more
 		return r, unread, err
 	}
 	alone, failed := e.readAlone(ctx, rest)
