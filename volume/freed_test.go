@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume"
@@ -58,6 +59,16 @@ func (r *noSecondLeg) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	return r.Runner.Run(ctx, argv...)
 }
 
+// keptOpen is LVM while another program has every logical volume open: none is deactivated.
+type keptOpen struct{ lvm.Runner }
+
+func (r *keptOpen) Run(ctx context.Context, argv ...string) ([]byte, error) {
+	if i := slices.Index(argv, "--activate"); i >= 0 && argv[i+1] == "n" {
+		return nil, &host.ExitError{Argv: argv, Code: 5, Stderr: "  Logical volume is in use."}
+	}
+	return r.Runner.Run(ctx, argv...)
+}
+
 // legBehind makes a mirror whose first leg has "oldbytes" and its second one "newbytes". Power was
 // cut before the second leg recorded that it served alone, so the first leg is made anew, and it
 // has room for that before its old extents.
@@ -75,9 +86,12 @@ func (s *stand) legBehind(wipe drivebay.Wipe) drivebay.Volume {
 	s.must(s.unstage(v), s.e.DeleteVolume(s.Context(), first.ID))
 	serial := s.serialOf(v.Location.Drives[0])
 	s.inject(v.Location.Drives[0], "vanish")
+	s.lvm = &keptOpen{Runner: s.sim}
+	s.start()
 	time.Sleep(10 * time.Second)
 	s.must(s.stage(v))
 	s.word(v, "newbytes")
+	s.lvm = nil
 	s.sim.PowerCut()
 	s.must(s.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return"}))
 	return v

@@ -3,6 +3,7 @@ package volume_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume"
@@ -18,6 +19,7 @@ func TestRemainsOfAnEarlierPartition(t *testing.T) {
 		s.must(s.st.PutRemains(drivebay.Remains{Drive: v.Location.Drives[0], Partition: earlier,
 			Ranges: []drivebay.RemainsRange{{Start: 4 << 20, Size: 4 << 20, Wipe: drivebay.WipeZero}}}))
 		s.must(s.e.DeleteVolume(s.Context(), v.ID))
+		time.Sleep(time.Minute) // events are stored in the background
 		if said := strings.Join(s.events(drivebay.EventVolumeLeft), "\n"); !strings.Contains(said, earlier) {
 			t.Errorf("said: %q", said)
 		}
