@@ -239,6 +239,40 @@ func TestUnmountedBehindOurBack(t *testing.T) {
 	})
 }
 
+// TestRebootedBlock: a block volume that was staged, and published, before the machine was restarted is not staged, and can be deleted. A restart of the
+// daemon alone changes nothing.
+func TestRebootedBlock(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]drivebay.VolumeRequest{"a partition": requests()["a partition"], "a mirror": requests()["a mirror"], "encrypted": encryptedRequests()["a linear volume"]} {
+		for _, published := range []bool{false, true} {
+			onStand(t, func(s *stand) {
+				v := s.make("v", r)
+				s.must(s.stage(v, with(rightKey)))
+				if published {
+					s.must(s.publish(v, "pod"))
+				}
+				s.start()
+				if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, drivebay.ErrBusy) {
+					t.Errorf("%s, published %v: deleted while it is staged: %v", name, published, err)
+				}
+				s.stop()
+				s.stop = nil
+				if published {
+					s.must(s.sim.Unmount(s.Context(), place(target(v, "pod"))))
+				}
+				s.sim.PowerCut()
+				s.nextBoot()
+				s.begin()
+				time.Sleep(time.Minute)
+				if is := s.of(v); is.CSIStatus != drivebay.CSICreated || len(is.Publications) > 0 || is.Condition.Abnormal() {
+					t.Errorf("%s, published %v: after a reboot it is %v, at %v: %s", name, published, is.CSIStatus, is.Publications, is.Condition.Message())
+				}
+				s.must(s.e.DeleteVolume(s.Context(), v.ID))
+			})
+		}
+	}
+}
+
 // TestRebooted: the first set that anybody sees has no mounts of before.
 func TestRebooted(t *testing.T) {
 	onStand(t, func(s *stand) {

@@ -24,6 +24,9 @@ func (e *Mounter) SettleAll(ctx context.Context) {
 			s := e.MountStateIn(v, t)
 			boot := s.Mirror.Boot() // what was mounted before the machine was restarted is not missing
 			s.Lost = slices.DeleteFunc(s.Lost, func(p drivebay.Publication) bool { return boot == "" || p.Boot != boot })
+			s.Now = slices.DeleteFunc(s.Now, func(p drivebay.Publication) bool {
+				return s.stagedAsBlock(p) && boot != "" && p.Boot != "" && p.Boot != boot
+			})
 			s.takeIn()
 			if err := s.Keep(); err != nil || s.D.Num == "" { // without its device it is not known whether the volume is in use
 				return err
