@@ -142,7 +142,7 @@ var faults = []struct {
 	{"slow to come back", drivebay.LocationPartition, func(f *drivebay.Facts) { f.IO.Frozen = max(f.IO.Frozen, ioSlow) }, drivebay.SeverityDegraded, "HighLatency", "3 s"},
 	{"slow", drivebay.LocationPartition, func(f *drivebay.Facts) { f.IO.Await = ioSlow }, drivebay.SeverityDegraded, "HighLatency", "3 s"},
 	{"target not mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.Mounted = false }, drivebay.SeverityInaccessible, "VolumeUnmounted", "/target is not mounted"},
-	{"something else mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.Mounted, f.Mount.Target.Other = false, "tmpfs" }, drivebay.SeverityInaccessible, "VolumeUnmounted", "something else is mounted at the target path /target: tmpfs"},
+	{"something else mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.Mounted, f.Mount.Target.Other = false, "tmpfs" }, drivebay.SeverityInaccessible, "VolumeUnmounted", "something else is mounted, and has to be unmounted, at the target path /target: tmpfs"},
 	{"staging not mounted", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Staging.Mounted = false }, drivebay.SeverityDegraded, "VolumeUnmounted", "/staging is not mounted"},
 	{"target not readable", drivebay.LocationPartition, func(f *drivebay.Facts) { f.Mount.Target.ReadError = "stale handle" }, drivebay.SeverityInaccessible, "PathUnreadable", "reading /target fails: stale handle"},
 	{"replication ended too early", drivebay.LocationPartition, func(f *drivebay.Facts) {

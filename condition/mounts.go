@@ -47,7 +47,7 @@ func unmounted(m *drivebay.MountFacts, what string, which func(*drivebay.MountFa
 	case p.Dead:
 		return say(nil, "the %s path %s shows a device that is gone", what, drivebay.PlainText(p.Path, drivebay.MaxConditionText/2))
 	case p.Other != "":
-		return say(nil, "something else is mounted at the %s path %s: %s", what, drivebay.PlainText(p.Path, drivebay.MaxConditionText/2), p.Other)
+		return say(nil, "something else is mounted, and has to be unmounted, at the %s path %s: %s", what, drivebay.PlainText(p.Path, drivebay.MaxConditionText/2), p.Other)
 	}
 	return say(nil, "the %s path %s is not mounted", what, drivebay.PlainText(p.Path, drivebay.MaxConditionText/2))
 }

@@ -117,7 +117,7 @@ func (s *VolumeMounts) stranger(at MountPath) error {
 	if !ok || s.isOurs(m, at) {
 		return nil
 	}
-	return fmt.Errorf("volume %s: path %s: %w: something else is mounted there: %s", s.V.ID, at, drivebay.ErrRefused, mounttable.What(m))
+	return fmt.Errorf("volume %s: path %s: %w: something else is mounted there, unmount that first: %s", s.V.ID, at, drivebay.ErrRefused, mounttable.What(m))
 }
 
 // hidden returns an error if a later mount hides what is mounted at a path: a program that opens the path

@@ -24,7 +24,7 @@ func needStaged(g *symptoms) (why string, cannot error) {
 	why = p.Path + ": it is not mounted there"
 	switch {
 	case p.stranger != "":
-		return why, fmt.Errorf("%w: something else is mounted there: %s", drivebay.ErrRefused, p.stranger)
+		return why, fmt.Errorf("%w: something else is mounted there, unmount that first: %s", drivebay.ErrRefused, p.stranger)
 	case g.bindSource() == nil && g.corrupt():
 		return why, errCorrupt
 	case g.bindSource() == nil && !g.known:
@@ -93,7 +93,7 @@ func needBound(g *symptoms) (why string, cannot error) {
 		}
 		lost = append(lost, t.Path)
 		if t.stranger != "" {
-			cannot = fmt.Errorf("%w: %s: something else is mounted there: %s", drivebay.ErrRefused, t.Path, t.stranger)
+			cannot = fmt.Errorf("%w: %s: something else is mounted there, unmount that first: %s", drivebay.ErrRefused, t.Path, t.stranger)
 		}
 	}
 	staged := g.staging()
