@@ -33,13 +33,13 @@ func (c *controller) GetSnapshot(_ context.Context, req *wire.GetSnapshotRequest
 	if err != nil {
 		return nil, err
 	}
-	snap, ok := set.GetSnapshot(req.SnapshotId)
+	if snap, ok := set.GetSnapshot(req.SnapshotId); ok {
+		return &wire.GetSnapshotResponse{Snapshot: c.snapshotAnswer(snap)}, nil
+	}
 	if _, is := set.Get(req.SnapshotId); is {
 		return nil, fmt.Errorf("snapshot %q: %w: this is the id of a volume", req.SnapshotId, drivebay.ErrNotFound)
-	} else if !ok {
-		return nil, c.volumes.Missing(req.SnapshotId)
 	}
-	return &wire.GetSnapshotResponse{Snapshot: c.snapshotAnswer(snap)}, nil
+	return nil, c.volumes.Missing(req.SnapshotId)
 }
 
 func (c *controller) ListSnapshots(_ context.Context, req *wire.ListSnapshotsRequest) (*wire.ListSnapshotsResponse, error) {

@@ -330,15 +330,18 @@ func TestMirrorCurrentAlone(t *testing.T) {
 	}
 }
 
-// TestMirrorUnsaid: a leg that was activated alone has not said so when the power goes.
+// TestMirrorUnsaid: a leg that was activated alone could not say so before the power goes, because another program has it open.
 // The record has, and the other leg, which the kernel takes for in sync, is made anew.
 func TestMirrorUnsaid(t *testing.T) {
 	t.Parallel()
 	onSplit(t, func(x *split) {
 		x.must(x.unstage(x.v))
 		x.pull(x.old)
+		x.lvm = &keptOpen{Runner: x.sim}
+		x.start()
 		x.must(x.stage(x.v))
 		x.word(x.v, "second")
+		x.lvm = nil
 		x.sim.PowerCut()
 		x.putBack(x.old)
 		x.start()

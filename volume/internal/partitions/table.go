@@ -68,7 +68,7 @@ func (e *Catalog) TypeOf(drive string, p Part) string {
 	return e.Tables[drive][i].Type
 }
 
-// Lacks reports whether a drive is listed with its partitions, and none has a GUID.
+// Lacks reports whether a drive is listed with its partitions, and none of them has the GUID, or an unknown one.
 func (e *Catalog) Lacks(drive, guid string) bool {
 	if e.LayoutOf(drive) != "" {
 		return false
