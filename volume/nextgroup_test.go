@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume"
 )
@@ -37,8 +36,8 @@ func TestRemovalSparesTheNextGroup(t *testing.T) {
 					if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil || !strings.Contains(err.Error(), "unused group") {
 						s.Fatalf("deleted without its drive: %v", err)
 					}
-					if i == 0 {
-						s.reread(d)
+					if i == 0 { // the kernel reads the table, and has no partition any more
+						s.withDisk(d.Name, func(disk host.Disk) (int, error) { return 0, disk.RemovePartition(1) })
 					}
 					time.Sleep(5 * time.Minute)
 				}
@@ -55,13 +54,13 @@ func TestRemovalSparesTheNextGroup(t *testing.T) {
 					s.must(s.unstage(w))
 				}
 				label := make([]byte, 1<<20)
-				s.front(both.Name+"p1", func(disk host.Disk) (int, error) { return disk.ReadAt(label, 0) })
+				s.withDisk(both.Name+"p1", func(disk host.Disk) (int, error) { return disk.ReadAt(label, 0) })
 				if state == "erased label" {
 					s.eraseFront(both.Name + "p1")
 				}
 				before := s.bytesOf(both.Name)
 				undo()
-				s.reread(d)
+				s.partprobe(d)
 				time.Sleep(2 * time.Minute)
 				err := s.e.DeleteVolume(s.Context(), v.ID)
 				if state != "erased label" {
@@ -73,7 +72,7 @@ func TestRemovalSparesTheNextGroup(t *testing.T) {
 					s.Errorf("the removal wrote to the physical volume of the next volume (%v)", err)
 				}
 				if state == "erased label" {
-					s.front(both.Name+"p1", func(disk host.Disk) (int, error) { return disk.WriteAt(label, 0) })
+					s.withDisk(both.Name+"p1", func(disk host.Disk) (int, error) { return disk.WriteAt(label, 0) })
 					time.Sleep(2 * time.Minute)
 					s.must(s.e.DeleteVolume(s.Context(), v.ID), s.stage(w))
 				}
@@ -110,22 +109,8 @@ func (s *stand) zap(d drivebay.Drive) (undo func()) {
 	}
 }
 
-// reread has the kernel read the partition table of a drive, as partprobe(8) does.
-func (s *stand) reread(d drivebay.Drive) {
-	s.Helper()
-	disk := s.open(d.Name)
-	defer disk.Close()
-	t, err := gpt.Read(disk)
-	if err != nil {
-		s.must(disk.RemovePartition(1))
-		return
-	}
-	for _, p := range t.Partitions {
-		s.must(disk.AddPartition(p.Number, p.Start, p.Size))
-	}
-}
-
-func (s *stand) front(device string, f func(host.Disk) (int, error)) {
+// withDisk changes a device, or reads it, behind the daemon's back.
+func (s *stand) withDisk(device string, f func(host.Disk) (int, error)) {
 	s.Helper()
 	disk := s.open(device)
 	defer disk.Close()
