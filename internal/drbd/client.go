@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -72,10 +73,28 @@ func (c *Client) Close() error { return unix.Close(c.fd) }
 // poll is how often a request that waits for the kernel looks at its context.
 const poll = 200 * time.Millisecond
 
+// uninterrupted calls what the kernel serves within the call, on a thread that no signal interrupts. DRBD waits interruptibly, has begun by then,
+// and says ERR_INTR (drivers/block/drbd/drbd_nl.c, adm_detach); the Go runtime sends signals to its threads all the time, and so does a child
+// that ends. They wait until the call is over, or go to another thread.
+func uninterrupted(call func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var every, was unix.Sigset_t
+	for i := range every.Val {
+		every.Val[i] = ^every.Val[i]
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &every, &was); err != nil {
+		return err
+	}
+	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &was, nil) }() // the mask is the one that stood
+	return call()
+}
+
 // exchange sends a message and calls each with every answer, until the kernel has acknowledged the message.
 func (c *Client) exchange(ctx context.Context, out []byte, sequence uint32, each func(message) error) error {
 	defer clear(out) // it may hold a secret
-	if err := unix.Sendto(c.fd, out, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	err := uninterrupted(func() error { return unix.Sendto(c.fd, out, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) })
+	if err != nil {
 		return err
 	}
 	in := make([]byte, 64<<10)

@@ -71,6 +71,11 @@ func TestLabDRBDInternal(t *testing.T) {
 	}
 	s.command(drbd.CreateMetadata(7, s.disk))
 	s.do("new")
+	for range 8 { // the kernel waits interruptibly in "detach"; the program gets signals without end
+		s.command(drbd.ApplyActivityLog(7, s.disk))
+		s.do("attach", s.disk, s.size-drbd.MetadataBytes(s.size))
+		s.do("detach")
+	}
 	s.command(drbd.ApplyActivityLog(7, s.disk))
 	s.refused(1, "attach", s.disk, s.size-drbd.MetadataBytes(s.size)+4096)
 	s.do("attach", s.disk, s.size-drbd.MetadataBytes(s.size)) // all that the metadata leave
