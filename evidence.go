@@ -237,8 +237,8 @@ type Kernel struct {
 
 	MediaErrors24h uint64 `json:"mediaErrors24h,omitempty"` // distinct sectors in the kernel log
 	OtherErrors24h uint64 `json:"otherErrors24h,omitempty"`
-	// UnresolvedErrors counts those of both kinds whose cause is not proved gone. BadSectors
-	// are the sectors (of 512 bytes) with a medium error and no successful read since.
+	LeftErrors     uint64 `json:"leftErrors,omitempty"` // of those, what came because the drive left, as far as no reading showed another cause
+	// UnresolvedErrors counts those whose cause is not proved gone. BadSectors are the sectors (of 512 bytes) with a medium error and no good read since.
 	UnresolvedErrors uint64    `json:"unresolvedErrors,omitempty"`
 	BadSectors       []uint64  `json:"badSectors,omitempty"`
 	Resets1h         uint64    `json:"resets1h,omitempty"`

@@ -62,7 +62,7 @@ func TestErrorsAreProvedGone(t *testing.T) {
 		bad      int64
 		left     uint64 // errors that stand in the end
 		sectors  int
-		forDrive uint64 // that the health of the drive is judged by
+		forDrive uint64 // that are counted of the drive
 	}{
 		"a write of a drive that was pulled":                                    {time.Second, []string{write, lost}, pulled, -1, 0, 0, 0},
 		"a write that waited before it failed":                                  {3 * time.Minute, []string{write, lost}, pulled, -1, 0, 0, 0},
@@ -107,9 +107,15 @@ func TestErrorsAreProvedGone(t *testing.T) {
 		if tr.Kernlog.Count(k, now); k.UnresolvedErrors == 0 {
 			t.Errorf("%s: nothing stands before it is proved", name)
 		}
+		if want := map[bool]uint64{true: k.OtherErrors24h}[c.happens != nil && c.before <= 5*time.Minute]; k.LeftErrors != want && c.lines[0] != gaveUp {
+			t.Errorf("%s: %d of %d came because it left", name, k.LeftErrors, k.OtherErrors24h)
+		}
 		prove(tr, &badDisk{bad: map[int64]bool{c.bad: true}}, now)
 		k = &drivebay.Kernel{}
 		tr.Kernlog.Count(k, now)
+		if k.LeftErrors != 0 {
+			t.Errorf("%s: %d errors are still to be explained", name, k.LeftErrors)
+		}
 		if k.UnresolvedErrors != c.left || len(k.BadSectors) != c.sectors || k.MediaErrors24h+k.OtherErrors24h != c.forDrive {
 			t.Errorf("%s: %d errors, %d bad sectors, %d for the drive; want %d, %d and %d", name,
 				k.UnresolvedErrors, len(k.BadSectors), k.MediaErrors24h+k.OtherErrors24h, c.left, c.sectors, c.forDrive)
@@ -137,6 +143,25 @@ func TestErrorAfterTheProof(t *testing.T) {
 	k := &drivebay.Kernel{}
 	if tr.Kernlog.Count(k, m.state.Machine.Now()); len(k.BadSectors) != 1 {
 		t.Errorf("it says %+v", k)
+	}
+}
+
+// TestLateLinesOfAnAbsence: what the kernel logged while a drive was away may be read when it is back. It puts the proof off no more than
+// what was read before; an error of the drive that is there waits, until the kernel has given up on it.
+func TestLateLinesOfAnAbsence(t *testing.T) {
+	for name, c := range map[string]struct {
+		at  time.Duration // from the return to the line
+		due bool
+	}{"while it was away": {-time.Second, true}, "when it was back": {0, false}} {
+		m, tr := oneTracked(t, "sda")
+		now := m.state.Machine.Now()
+		m.tracking.SetOffline(tr.Drive.ID, tr, now)
+		tr.Begin(now)
+		tr.Drive.Kernel = &drivebay.Kernel{}
+		m.poll.AddLogLine(host.LogLine{At: now.Add(c.at), Text: "device offline error, dev sda, sector 2097144 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"})
+		if due := tr.ProofDue(now); due != c.due {
+			t.Errorf("%s: a proof is due: %v", name, due)
+		}
 	}
 }
 

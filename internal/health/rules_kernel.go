@@ -126,13 +126,14 @@ var kernelRules = []Rule{
 	},
 	{
 		Code:    "KernelErrors",
-		Suspect: "the kernel log has {kernelOther} other errors of the drive in 24 h, or the kernel's error counter increased by {kernelIOErrors} in 1 h",
+		Suspect: "the kernel log has {kernelOther} other errors of the drive in 24 h that did not come because it was pulled, or the kernel's error counter increased by {kernelIOErrors} in 1 h",
 		Advice:  checkLink,
 		Source:  "kernel log; /sys/block/*/device/ioerr_cnt, which is above zero on sound drives and also counts commands that the drive rejects: only growth is evidence",
+		Polls:   2, // a drive that is being pulled is gone within a second
 		Quick:   true,
 		check: func(l *look) *hit {
 			p := l.since(keyIOErrors, hour)
-			if n := l.k.OtherErrors24h; n >= l.th.KernelOther {
+			if n := l.k.OtherErrors24h - min(l.k.OtherErrors24h, l.k.LeftErrors); n >= l.th.KernelOther {
 				return suspect(n, "%s in the kernel log in 24 h%s", plural(n, "error"), l.lastLog())
 			}
 			if p.grown >= l.th.KernelIOErrors {

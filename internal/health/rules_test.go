@@ -348,6 +348,8 @@ var judgedKernel = []judged{
 	{"media", kernel(drivebay.Kernel{MediaErrors24h: 1, LastLog: "critical medium error"}), sus, "KernelMediaErrors", "critical medium error"},
 	{"media 10", kernel(drivebay.Kernel{MediaErrors24h: 10}), dead, "KernelMediaErrors", ""},
 	{"other errors", kernel(drivebay.Kernel{OtherErrors24h: 10}), sus, "KernelErrors", ""},
+	{"errors of its absence", kernel(drivebay.Kernel{OtherErrors24h: 19, LeftErrors: 10}), good, "", ""},
+	{"errors beside those of its absence", kernel(drivebay.Kernel{OtherErrors24h: 20, LeftErrors: 10}), sus, "KernelErrors", "10 errors"},
 	{"error counter", kernel(drivebay.Kernel{IOErrors: p(uint64(30))}).past(30*time.Minute, one{"kernel.ioErrors": 10}), sus, "KernelErrors", "20"},
 	{"timeouts", kernel(drivebay.Kernel{IOTimeouts: p(uint64(3))}).past(30*time.Minute, one{"kernel.ioTimeouts": 0}), sus, "KernelTimeouts", "3 commands timed out or failed in 1 h"},
 	{"timeouts of yesterday", kernel(drivebay.Kernel{IOTimeouts: p(uint64(3))}).past(day, one{"kernel.ioTimeouts": 0}), good, "", ""},

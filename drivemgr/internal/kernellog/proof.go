@@ -52,6 +52,7 @@ type Error struct {
 	Wrote  bool // the request was not a read, or is unknown
 	Left   bool // the drive vanished shortly after, or the kernel gave it up
 	proved bool // its cause is gone
+	failed bool // a proof did not show that
 }
 
 // provable reports whether reading can end an error.
@@ -189,6 +190,7 @@ func (w *Window) Resolve(p *Proof, got Proved) {
 	for i := range w.Errors {
 		e := &w.Errors[i]
 		e.proved = e.proved || ends(e)
+		e.failed = e.failed || e.number <= p.upTo && !e.proved
 	}
 	w.Errors = slices.DeleteFunc(w.Errors, func(e Error) bool { return e.proved && e.Left })
 	for s, e := range w.sectors {

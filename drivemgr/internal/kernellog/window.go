@@ -107,7 +107,12 @@ func (w *Window) Count(k *drivebay.Kernel, now time.Time) {
 	maps.DeleteFunc(w.sectors, func(_ uint64, e Error) bool { return old(e) && !e.provable() }) // a sector that can be read is read
 	w.Errors = slices.DeleteFunc(w.Errors, func(e Error) bool { return now.Sub(e.At) > LogDay })
 	w.resets = slices.DeleteFunc(w.resets, func(at time.Time) bool { return now.Sub(at) > time.Hour })
-	k.MediaErrors24h, k.OtherErrors24h, k.Resets1h = 0, uint64(len(w.Errors)), uint64(len(w.resets))
+	k.MediaErrors24h, k.OtherErrors24h, k.LeftErrors, k.Resets1h = 0, uint64(len(w.Errors)), 0, uint64(len(w.resets))
+	for _, e := range w.Errors {
+		if e.Left && !e.failed {
+			k.LeftErrors++
+		}
+	}
 	for _, e := range w.sectors {
 		if !old(e) {
 			k.MediaErrors24h++

@@ -33,8 +33,9 @@ func (m *Poller) AddLogLine(l host.LogLine) {
 		known = known || is
 		if t.Present && is && !namesAnother(l.Text, &t.Drive) {
 			placed, wrote := kernellog.PlaceIn(l.Text, dev, &t.Drive)
-			t.Kernlog.Add(kind, kernellog.Error{At: l.At, Sector: sector, Placed: placed, Wrote: wrote, Left: kind == kernellog.Offline || l.At.Before(t.PresentSince)}, l)
-			if now := m.State.Machine.Now(); !t.NextProof.After(now) {
+			left := kind == kernellog.Offline || l.At.Before(t.PresentSince)
+			t.Kernlog.Add(kind, kernellog.Error{At: l.At, Sector: sector, Placed: placed, Wrote: wrote, Left: left}, l)
+			if now := m.State.Machine.Now(); !left && !t.NextProof.After(now) { // what is of its absence is read at once
 				t.NextProof = now.Add(kernellog.ProofSoon)
 			}
 			t.FSErrorLogged = t.FSErrorLogged || kind == kernellog.Filesystem || kind == kernellog.Corruption

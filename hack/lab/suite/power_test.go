@@ -101,7 +101,12 @@ func TestLabClock(t *testing.T) {
 			_, took := d.UntilDrive("SDA", "pulled", soon, is(drivebay.StatusOffline))
 			t.Logf("pull seen after %v", took)
 			m.Must(m.Replug(t.Context(), "SDA"))
-			d.UntilDrive("SDA", "back", soon, is(drivebay.StatusOnline))
+			d.UntilDrive("SDA", "back and sound", soon, func(x *drivebay.Drive) error { // what was read while it was away is read again
+				if x.Status != drivebay.StatusOnline || x.Health != drivebay.HealthGood {
+					return fmt.Errorf("it is %s, %s: %s", x.Status, x.Health, findings(x))
+				}
+				return nil
+			})
 		})
 	}
 }

@@ -155,6 +155,7 @@ func kernelSays(k *drivebay.Kernel) string {
 	add(k.LaneStuck > 0, "a request of drivebay waits for %s", drivebay.DurationText(k.LaneStuck))
 	add(k.MediaErrors24h > 0, "%d bad sectors in 24 h", k.MediaErrors24h)
 	add(k.OtherErrors24h > 0, "%d other I/O errors in 24 h", k.OtherErrors24h)
+	add(k.LeftErrors > 0, "%d of them from when the drive left", k.LeftErrors)
 	add(k.Resets1h > 0, "%d resets in 1 h", k.Resets1h)
 	if len(parts) == 0 {
 		return "nothing unusual"
