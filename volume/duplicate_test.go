@@ -197,6 +197,40 @@ func TestDuplicateAlone(t *testing.T) {
 	})
 }
 
+// TestDuplicateAndOlderRecords: the records are of a time at which the drive held something else. The table on it tells it from its
+// duplicate, and it is called a copy of nothing.
+func TestDuplicateAndOlderRecords(t *testing.T) {
+	t.Parallel()
+	onMachine(t, disksInBays(), volume.Options{}, func(s *stand) {
+		r := requests()["partition"]
+		old := s.make("old", r)
+		first := s.drive(old)
+		s.must(s.mgr.Refresh(s.Context()))
+		time.Sleep(time.Minute)
+		records, err := s.st.Records()
+		s.must(err, s.e.DeleteVolume(s.Context(), old.ID))
+		time.Sleep(time.Minute)
+		for _, d := range s.mgr.Snapshot().Drives {
+			s.must(s.mgr.Cordon(s.Context(), d.ID, d.ID != first.ID))
+		}
+		v := s.make("new", r)
+		other := s.duplicate(v)
+		s.restart(func() {
+			s.must(s.st.PutRecords(records))
+			a, b := s.inBay(first.Slot.Bay), s.inBay(other)
+			s.must(s.sim.Inject(hostsim.Fault{Drive: a.Name, Fault: "vanish"}), s.sim.Inject(hostsim.Fault{Drive: b.Name, Fault: "vanish"}))
+			s.sim.NextBoot()
+			s.must(s.sim.Inject(hostsim.Fault{Bay: other, Fault: "return"}), s.sim.Inject(hostsim.Fault{Bay: first.Slot.Bay, Fault: "return"}))
+		})
+		s.keepsItsDrive(v, first.Slot.Bay, other)
+		for _, bay := range []string{first.Slot.Bay, other} {
+			if d := s.inBay(bay); d.Copy != "" {
+				s.Errorf("drive %s: %s", d.ID, d.Copy)
+			}
+		}
+	})
+}
+
 // TestDuplicateInDoubt: which of two drives it is cannot be told while one of them
 // cannot be read. Then the volume is neither gone nor forgotten, and neither drive is
 // written to.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/internal/hostsim"
 )
 
 // seenWithin is how long after a fault every answer has to name it. What is written over
@@ -103,7 +102,7 @@ func (w *world) whose(b []byte) string {
 
 // somewhere: every acknowledged page is on a drive.
 func (w *world) somewhere(c *client) {
-	if c.thin() { // its pages have no place of their own
+	if c.hidden() { // its pages have no place of their own
 		return
 	}
 	w.locked(func() {
@@ -174,6 +173,9 @@ func (w *world) faultsOf(c *client) (out []string) {
 
 // hurts says whether a fault of a drive concerns a volume on it.
 func (w *world) hurts(kind, drive string, c *client) bool {
+	if kind == "twin" || slices.ContainsFunc(illnesses, func(x illness) bool { return x.fault == kind && !x.shows }) {
+		return false
+	}
 	return kind != "label" || c.volume.Location.VG != "" && w.stands(drive)
 }
 
@@ -194,9 +196,10 @@ func (w *world) stands(drive string) bool {
 // acknowledged.
 func (w *world) settle() string {
 	w.arm(0)
+	w.recover()
 	for _, d := range w.drives() {
 		if d.present && slices.ContainsFunc(w.spoiled[d.serial], func(s scar) bool { return s.off < 0 }) {
-			w.must(w.sim.Inject(hostsim.Fault{Drive: d.serial, Fault: "vanish"}))
+			w.must(w.inject(d.serial, "vanish", nil))
 			w.blankOut(d)
 		}
 	}
@@ -314,7 +317,7 @@ func (w *world) direct() {
 func (w *world) again(c *client) error {
 	ctx, cancel := w.limited()
 	defer cancel()
-	_, err := w.e.Heal(ctx, drivebay.HealRequest{Volume: c.volume.ID})
+	_, err := w.e.Heal(ctx, drivebay.HealRequest{Volume: c.volume.ID, Secrets: c.secrets()})
 	if err != nil {
 		w.note(0, "heal", c.said(err))
 	}
@@ -392,7 +395,7 @@ func (w *world) decide(c *client, err error) error {
 		return err
 	}
 	for _, serial := range on {
-		w.must(w.sim.Inject(hostsim.Fault{Drive: serial, Fault: "vanish"}))
+		w.must(w.inject(serial, "vanish", nil))
 	}
 	time.Sleep(10 * time.Second)
 	w.note(0, "forget", id)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/internal/hostsim"
 	"github.com/drivebay/drivebay/internal/store"
 )
@@ -24,10 +25,10 @@ type aDrive struct {
 
 func (w *world) drives() []aDrive {
 	var out []aDrive
-	for _, v := range w.sim.View() {
-		d := aDrive{serial: v.Serial, name: v.Name, size: v.Size, present: v.Present}
+	for i, v := range w.sim.View() {
+		d := aDrive{serial: w.born[i], name: v.Name, size: v.Size, present: v.Present}
 		for id, serial := range w.ids {
-			if serial == v.Serial {
+			if serial == d.serial {
 				d.id = id
 			}
 		}
@@ -71,7 +72,7 @@ func (w *world) pull(r *rand.Rand) string {
 		return "-"
 	}
 	w.fault("pulled " + d.serial)
-	return fmt.Sprint(d.serial, " ", d.name, ": ", w.sim.Inject(hostsim.Fault{Drive: d.serial, Fault: "vanish"}))
+	return fmt.Sprint(d.serial, " ", d.name, ": ", w.inject(d.serial, "vanish", nil))
 }
 
 // hasLeg says whether a leg of a mirror is on a drive, or may be.
@@ -97,8 +98,16 @@ func (w *world) back(r *rand.Rand) string {
 	return w.putBack(d.serial, r.IntN(2) == 0)
 }
 
+var bays = []string{"7", "8", "13", "14", "1", "2", "3", "4", "5", "6", "11", "12"}
+
 func (w *world) putBack(serial string, rename bool) string {
-	err := w.sim.Inject(hostsim.Fault{Drive: serial, Fault: "return", Args: hostsim.Args{"rename": fmt.Sprint(rename)}})
+	err := w.inject(serial, "return", hostsim.Args{"rename": fmt.Sprint(rename)})
+	for _, bay := range bays { // another drive is in its bay
+		if err == nil {
+			break
+		}
+		err = w.inject(serial, "move", hostsim.Args{"to": bay})
+	}
 	w.lifted("pulled " + serial)
 	return fmt.Sprint(serial, " renamed ", rename, ": ", err)
 }
@@ -252,8 +261,25 @@ func (w *world) restoreScars(serial string) {
 			}
 			w.lifted(s.fault)
 		}
+		w.reread(d)
 		delete(w.spoiled, serial)
 		w.locked(func() { delete(w.keep, serial) })
+	}
+}
+
+// reread has the kernel read the table of a drive: one that was started without the table does not know of it.
+func (w *world) reread(d aDrive) {
+	disk, err := w.sim.OpenDisk(hostsim.As(w.Context(), "hand"), "/dev/"+d.name, false)
+	w.must(err)
+	defer disk.Close()
+	table, err := gpt.Read(disk)
+	if err != nil {
+		return
+	}
+	for _, p := range table.Partitions {
+		if w.sibling(d, scar{dev: fmt.Sprint(p.Number)}) == "" {
+			w.must(disk.AddPartition(p.Number, p.Start, p.Size))
+		}
 	}
 }
 
@@ -296,7 +322,7 @@ func (w *world) copyDrive(r *rand.Rand) string {
 	}
 	w.locked(func() { w.keep[to.serial] = []extent{{0, to.size}} })
 	w.fault("copy of " + from.serial)
-	w.must(w.sim.Inject(hostsim.Fault{Drive: to.serial, Fault: "vanish"}), w.sim.Copy(from.serial, to.serial, "hand"))
+	w.must(w.inject(to.serial, "vanish", nil), w.sim.Copy(from.serial, to.serial, "hand"))
 	time.Sleep(3 * time.Second)
 	w.spoiled[to.serial] = append(w.spoiled[to.serial], scar{"copy of " + from.serial, "", -1, nil, nil})
 	return from.serial + " to " + w.putBack(to.serial, r.IntN(2) == 0)

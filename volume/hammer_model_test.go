@@ -43,6 +43,8 @@ type client struct {
 	pages     map[uint64]uint64   // offset -> number of the mark that was acknowledged
 	maybe     map[uint64][]uint64 // marks whose write failed, or that a snapshot may show
 	size      uint64
+	key, next string // the secret of an encrypted volume, and the one that a rotation is to give it
+	doubtful  bool   // the machine was restarted, or a full disk kept records from being written: drivebay may take it for used
 }
 
 // stamp is the content of a page, which is written once in the whole run.
@@ -154,10 +156,13 @@ func (m *model) lost(w hostsim.Write, number uint64, x *stamp, off uint64) {
 		m.wrong("%d bytes at %d of drive %s were written over data of others", w.N, w.Off, w.Drive)
 		return
 	}
-	if len(x.on) == 0 && c.acked && !c.doomed && c.pages[x.page] == number && !c.thin() {
+	if len(x.on) == 0 && c.acked && !c.doomed && c.pages[x.page] == number && !c.hidden() {
 		m.wrong("volume %s: the acknowledged page at %d was overwritten: %d bytes at %d of drive %s", c.name, x.page, w.N, w.Off, w.Drive)
 	}
 }
+
+// hidden says whether a volume's pages have no place of their own on a drive, or are not to be read there.
+func (c *client) hidden() bool { return c.thin() || c.key != "" }
 
 func (c *client) thin() bool  { return c.request.Class.Backing == drivebay.BackingThin }
 func (c *client) block() bool { return c.request.Block }

@@ -31,6 +31,8 @@ func init() {
 		{"restart", 2, (*world).restart}, {"jump", 2, (*world).jump}, {"claim", 2, (*world).claim},
 		{"pull", 3, (*world).pull}, {"return", 5, (*world).back}, {"unmount", 2, (*world).unmountOne}, {"lift", 2, func(w *world, _ *rand.Rand) string { return w.settle() }},
 		{"label", 2, (*world).spoilLabel}, {"zap", 2, (*world).zap}, {"foreign", 2, (*world).intrude}, {"copy", 2, (*world).copyDrive},
+		{"ail", 7, (*world).ail}, {"tools", 3, (*world).ailTools}, {"full", 3, (*world).fillDisk}, {"bay", 2, (*world).otherBay}, {"cordon", 2, (*world).cordon},
+		{"rotate", 3, (*world).rotate}, {"power", 2, (*world).cutPower}, {"twin", 3, (*world).twin},
 		{"lose", 1, (*world).loseStore}, {"backup", 2, (*world).keepStore}, {"restore", 1, (*world).restoreStore},
 	}
 }
@@ -39,11 +41,12 @@ func init() {
 type pod struct{ disk host.Disk }
 
 type keptSnapshot struct {
-	id    string
-	of    *client
-	pages map[uint64]uint64
-	maybe map[uint64][]uint64
-	size  uint64
+	id        string
+	of        *client
+	pages     map[uint64]uint64
+	maybe     map[uint64][]uint64
+	size      uint64
+	key, next string
 }
 
 var hammerKinds = []struct {
@@ -110,6 +113,7 @@ func (w *world) newClient(r *rand.Rand) *client {
 	}
 	c := &client{name: name, mayReturn: w.mayReturn[name], number: w.names, pages: map[uint64]uint64{}, maybe: map[uint64][]uint64{}, request: drivebay.VolumeRequest{Name: name, Size: drivebay.SizeRange{Required: size}, Block: k.fs == "",
 		Class: drivebay.Class{Backing: k.backing, Wipe: []drivebay.Wipe{drivebay.WipeNone, drivebay.WipeZero, drivebay.WipeDiscard}[r.IntN(3)], FSType: fs}}}
+	c.encrypt(r)
 	w.volumes = append(w.volumes, c)
 	return c
 }
@@ -151,7 +155,7 @@ func (w *world) take(r *rand.Rand) string {
 }
 
 func (w *world) use(c *client) error {
-	if err := w.stage(c.volume); err != nil {
+	if err := w.unlock(c); err != nil {
 		return err
 	}
 	c.staged = true
@@ -288,7 +292,7 @@ func (w *world) expand(r *rand.Rand) string {
 	size := c.size + []uint64{4 << 20, 32 << 20, 64 << 20}[r.IntN(3)]
 	v, node, err := w.e.ExpandVolume(ctx, c.volume.ID, drivebay.SizeRange{Required: size})
 	if err == nil && node && c.used {
-		_, err = w.e.ExpandNode(ctx, c.volume.ID, target(c.volume, "pod"), drivebay.SizeRange{Required: size}, nil)
+		_, err = w.e.ExpandNode(ctx, c.volume.ID, target(c.volume, "pod"), drivebay.SizeRange{Required: size}, c.secrets())
 	}
 	if err == nil {
 		if c.size = v.Size; w.pods[c] != nil {
@@ -311,7 +315,7 @@ func (w *world) remove(r *rand.Rand) string {
 
 func (w *world) erase(c *client) error {
 	w.locked(func() { c.doomed = true })
-	if c.unrecorded { // older records may say that it is used, though it was unstaged
+	if c.unrecorded || c.doubtful { // older records may say that it is used, though it was unstaged
 		c.used, c.staged = true, true
 	}
 	if c.used || c.staged {
@@ -332,7 +336,7 @@ func (w *world) erase(c *client) error {
 // wiped: what a class promises to wipe is on no drive when the deletion is acknowledged, but
 // for copies that a hand made, and for drives that an event names.
 func (w *world) wiped(c *client) {
-	if c.request.Class.Wipe == drivebay.WipeNone || c.thin() || c.unrecorded && c.volume.Location.VG != "" {
+	if c.request.Class.Wipe == drivebay.WipeNone || c.hidden() || c.unrecorded && c.volume.Location.VG != "" {
 		return
 	}
 	away := map[string]bool{} // what is on drives that are away, lost records do not tell
@@ -373,7 +377,7 @@ func (w *world) snapshot(r *rand.Rand) string {
 	w.names++
 	x, err := w.e.CreateSnapshot(w.Context(), fmt.Sprint("s", w.names), c.volume.ID)
 	if err == nil {
-		w.snaps = append(w.snaps, &keptSnapshot{x.ID, c, maps.Clone(c.pages), copied(c.maybe), c.size})
+		w.snaps = append(w.snaps, &keptSnapshot{x.ID, c, maps.Clone(c.pages), copied(c.maybe), c.size, c.key, c.next})
 	}
 	return c.said(err)
 }
@@ -397,12 +401,15 @@ func (w *world) clone(r *rand.Rand) string {
 	case len(w.snaps) > 0 && (r.IntN(2) == 0 || src == nil):
 		of = w.snaps[r.IntN(len(w.snaps))]
 	case src != nil:
-		of = &keptSnapshot{"", src, maps.Clone(src.pages), copied(src.maybe), src.size}
+		of = &keptSnapshot{"", src, maps.Clone(src.pages), copied(src.maybe), src.size, src.key, src.next}
 	default:
 		return "-"
 	}
 	c := w.newClient(r)
 	c.request = of.of.request
+	if c.key, c.next = of.key, of.next; c.key != "" {
+		c.request.Secrets = secrets(c.key)
+	}
 	c.request.Source = drivebay.Source{}
 	c.request.Name, c.request.Size.Required = c.name, of.size
 	if c.request.Source.Snapshot = of.id; of.id == "" {
@@ -440,7 +447,7 @@ func (w *world) healOne(r *rand.Rand) string {
 	}
 	ctx, cancel := w.limited()
 	defer cancel()
-	report, err := w.e.Heal(ctx, drivebay.HealRequest{Volume: c.volume.ID})
+	report, err := w.e.Heal(ctx, drivebay.HealRequest{Volume: c.volume.ID, Secrets: c.secrets()})
 	var done []string
 	for _, s := range report.Steps {
 		done = append(done, s.Repair+": "+s.Done+s.Failed)

@@ -30,7 +30,7 @@ import (
 //	DRIVEBAY_HAMMER_WORKERS how many machines run at the same time, each with a seed of its own (1)
 //	DRIVEBAY_HAMMER_FROM   the first seed (1): so a long run goes on where the last one ended
 //	DRIVEBAY_HAMMER_SEED   this seed alone, for as many steps as STEPS says
-//	DRIVEBAY_HAMMER_WITHOUT operations and assertions to leave out
+//	DRIVEBAY_HAMMER_WITHOUT operations, faults of drives and assertions to leave out
 //	DRIVEBAY_HAMMER_LOG    a file for the log of the daemon, with every step
 //	DRIVEBAY_HAMMER_SKIP   steps to leave out, "3,17-20": the others draw the same numbers
 
@@ -96,6 +96,10 @@ type world struct {
 	*model
 	*killer
 	clock   *jumpy
+	tools   *illTools
+	full    bool              // the disk of the store
+	born    []string          // serial numbers that the drives were made with
+	twinOf  [2]string         // a drive, and the one that has its serial number
 	ids     map[string]string // drive id -> serial number
 	pods    map[*client]*pod
 	spoiled map[string][]scar // what a hand overwrote, by serial number
@@ -116,7 +120,7 @@ func (c *jumpy) Now() time.Time                         { return time.Now().Add(
 func (c *jumpy) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 var hammerDrives = hostsim.Spec{
-	Enclosures: []hostsim.Enclosure{{Name: "front", Kind: hostsim.EnclosurePCI, Bays: 6, First: 1}, {Name: "back", Kind: hostsim.EnclosureSES, Bays: 4, First: 11}},
+	Enclosures: []hostsim.Enclosure{{Name: "front", Kind: hostsim.EnclosurePCI, Bays: 8, First: 1}, {Name: "back", Kind: hostsim.EnclosureSES, Bays: 4, First: 11}},
 	Drives: []hostsim.Group{
 		{Bays: "1-4", Kind: hostsim.KindNVMe, Serial: "OURS{n}", Size: "3GB"}, {Bays: "11-12", Kind: hostsim.KindSATAHDD, Serial: "OURS{n}", Size: "3GB"},
 		{Bays: "5", Kind: hostsim.KindNVMe, Serial: "SPARE{n}", Size: "3GB"}, {Bays: "13", Kind: hostsim.KindSATAHDD, Serial: "SPARE{n}", Size: "3GB"},
@@ -184,7 +188,10 @@ func newWorld(t *testing.T, seed uint64) *world {
 		model: &model{marks: map[uint64]*stamp{}, claimed: map[string]bool{}, keep: map[string][]extent{}, faults: map[string]time.Time{}, mayReturn: map[string]map[uint64]bool{}}}
 	w.without = withoutOf(t)
 	w.opt = volume.Options{After: w.killer.step, Heal: seed%2 == 0, Tick: 10 * time.Second, Log: hammerLog(t)}
+	w.tools = &illTools{Machine: sim}
+	w.machine, w.lvm = w.tools, w.tools
 	for _, d := range sim.View() {
+		w.born = append(w.born, d.Serial)
 		w.claimed[d.Serial] = strings.HasPrefix(d.Serial, "OURS")
 		if strings.HasPrefix(d.Serial, "OTHER") {
 			w.keep[d.Serial] = []extent{{0, d.Size}}
@@ -214,6 +221,8 @@ func (w *world) boot() {
 			w.Error(err)
 		}
 	}
+	w.doubt()
+	w.over = &fullStore{Mem: w.st, full: w.full}
 	w.begin()
 	w.started = time.Now()
 	time.Sleep(40 * time.Second)
@@ -222,8 +231,21 @@ func (w *world) boot() {
 // start starts the engine alone.
 func (w *world) start() {
 	w.Helper()
+	w.doubt()
 	w.stand.start()
 	w.started = time.Now()
+}
+
+// doubt: with a full disk, what the daemon begins with is older than what was done.
+func (w *world) doubt() {
+	if !w.full {
+		return
+	}
+	for _, c := range w.volumes {
+		c.doubtful = true
+		w.lifted("unmounted " + c.name)
+		w.lifted("unreadable " + c.name)
+	}
 }
 
 // shutDown ends the daemon, at whatever it is.
@@ -278,6 +300,7 @@ func (w *world) report(seed uint64, done int) {
 func (w *world) step(number int, r *rand.Rand) {
 	w.Helper()
 	w.emptied()
+	w.passes(r)
 	kill := r.IntN(8) == 0
 	var op operation
 	came := "-"
@@ -304,6 +327,9 @@ func (w *world) step(number int, r *rand.Rand) {
 // revive starts the daemon anew after it was killed in the middle of its work.
 func (w *world) revive(r *rand.Rand) string {
 	w.arm(0)
+	if r.IntN(4) == 0 {
+		return "; killed with " + w.cutPower(r)
+	}
 	if r.IntN(2) == 0 {
 		w.start()
 		return "; killed"

@@ -37,25 +37,43 @@ func (f *fullStore) err() error {
 	return nil
 }
 
-func (f *fullStore) PutVolume(r drivebay.VolumeRecord) error {
+func (f *fullStore) write(do func() error) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	return f.Mem.PutVolume(r)
+	return do()
+}
+
+func (f *fullStore) PutVolume(r drivebay.VolumeRecord) error {
+	return f.write(func() error { return f.Mem.PutVolume(r) })
 }
 
 func (f *fullStore) DeleteVolume(id string) error {
-	if err := f.err(); err != nil {
-		return err
-	}
-	return f.Mem.DeleteVolume(id)
+	return f.write(func() error { return f.Mem.DeleteVolume(id) })
 }
 
 func (f *fullStore) PutVolumeSnapshot(r drivebay.SnapshotRecord) error {
-	if err := f.err(); err != nil {
-		return err
-	}
-	return f.Mem.PutVolumeSnapshot(r)
+	return f.write(func() error { return f.Mem.PutVolumeSnapshot(r) })
+}
+
+func (f *fullStore) DeleteVolumeSnapshot(id string) error {
+	return f.write(func() error { return f.Mem.DeleteVolumeSnapshot(id) })
+}
+
+func (f *fullStore) PutForgotten(x drivebay.ForgottenVolume) error {
+	return f.write(func() error { return f.Mem.PutForgotten(x) })
+}
+
+func (f *fullStore) DeleteForgotten(key string) error {
+	return f.write(func() error { return f.Mem.DeleteForgotten(key) })
+}
+
+func (f *fullStore) PutRemains(r drivebay.Remains) error {
+	return f.write(func() error { return f.Mem.PutRemains(r) })
+}
+
+func (f *fullStore) DeleteRemains(partition string) error {
+	return f.write(func() error { return f.Mem.DeleteRemains(partition) })
 }
 
 // onFull is a stand whose engine has a store that can be filled.

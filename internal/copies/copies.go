@@ -68,9 +68,10 @@ func Find(drives []drivebay.Drive) map[string]string {
 // also says how it ceases to count.
 func Of(id string, c drivebay.Content, drives []drivebay.Drive) string {
 	mine := identitiesOf(id, c)
+	self := slices.IndexFunc(drives, func(d drivebay.Drive) bool { return d.ID == id })
 	for i := range drives {
 		o := &drives[i]
-		if o.ID == id {
+		if o.ID == id || mayBe(o, id) || self >= 0 && mayBe(&drives[self], o.ID) {
 			continue
 		}
 		for _, theirs := range identitiesOf(o.ID, o.Content) {
@@ -86,6 +87,12 @@ func Of(id string, c drivebay.Content, drives []drivebay.Drive) string {
 		}
 	}
 	return ""
+}
+
+// mayBe reports whether a record that no drive can be told to be is maybe that of the drive of an id, which has its names: the two
+// are no copies of each other, and what to do about it is said where the drive cannot be identified.
+func mayBe(record *drivebay.Drive, id string) bool {
+	return record.Status == drivebay.StatusUnknown && strings.HasPrefix(id, record.ID+"-at-")
 }
 
 // describe describes a drive for people.

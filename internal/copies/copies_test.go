@@ -20,6 +20,8 @@ func TestCopies(t *testing.T) {
 	}
 	away := drive("b", drivebay.Signature{})
 	away.Status, away.Content = drivebay.StatusOffline, drivebay.Content{}
+	unidentified := drive("a", ours("G"))
+	unidentified.Status = drivebay.StatusUnknown
 	for name, c := range map[string]struct {
 		drives []drivebay.Drive
 		want   string // ids that are flagged
@@ -27,6 +29,9 @@ func TestCopies(t *testing.T) {
 		"our table copied":                       {[]drivebay.Drive{drive("a", ours("G")), drive("b", ours("g"))}, "ab"},
 		"our table copied, the original unread":  {[]drivebay.Drive{drive("a", ours(drivebay.TableGUID("b"))), drive("b")}, "ab"},
 		"our table copied, the original away":    {[]drivebay.Drive{drive("a", ours(drivebay.TableGUID("b"))), away}, "a"},
+		"one that may be the drive of a record":  {[]drivebay.Drive{unidentified, drive("a-at-01234567", ours("G"))}, ""},
+		"two that may be the drive of a record":  {[]drivebay.Drive{unidentified, drive("a-at-01234567", ours("G")), drive("a-at-76543210", ours("G"))}, "a-at-01234567a-at-76543210"},
+		"the drive of no record, and another":    {[]drivebay.Drive{unidentified, drive("b-at-01234567", ours("G"))}, "ab-at-01234567"},
 		"each with its own table":                {[]drivebay.Drive{drive("a", ours(drivebay.TableGUID("a"))), drive("b", ours(drivebay.TableGUID("b")))}, ""},
 		"three":                                  {[]drivebay.Drive{drive("a", ours("g")), drive("b", ours("g")), drive("c", ours("g"))}, "abc"},
 		"tables of others":                       {[]drivebay.Drive{drive("a", drivebay.Signature{Format: "gpt", UUID: "g", Label: "root"}), drive("b", drivebay.Signature{Format: "gpt", UUID: "g", Label: "root"})}, ""},

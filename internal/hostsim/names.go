@@ -63,11 +63,12 @@ const PageSize = block.PageSize
 
 // WriterFilesystem is the kernel as the writer of a mounted filesystem, WriterMirror as the writer of a
 // mirror's legs (superblocks, and the copy from one leg to another), WriterMove as the writer of the copy
-// that pvmove has begun.
+// that pvmove has begun, WriterFault a fault that was injected.
 const (
 	WriterFilesystem = block.WriterFilesystem
 	WriterMirror     = block.WriterMirror
 	WriterMove       = block.WriterMove
+	WriterFault      = block.WriterFault
 )
 
 // As names the writer for disks that are opened with the context.

@@ -151,12 +151,12 @@ func (m *Tracker) recordOfDevice(d *drivebay.Drive, base string) *state.Tracked 
 	return nil
 }
 
-// matchByUUID returns the drive of a group that carries the UUIDs that the owner carried, or,
-// where the owner carried none, the drive in its place. It returns nil where no drive or
-// several match, or a drive has not been read yet.
+// matchByUUID returns the drive of a group that carries the UUIDs that the owner carried; where none does, because the record is
+// older, the one with the table that drivebay made on the owner; or, where the owner carried none, the drive in its place. It returns
+// nil where no drive or several match, or a drive has not been read yet.
 func (m *Tracker) matchByUUID(owner *state.Tracked, group []*drivebay.Drive) *drivebay.Drive {
 	wanted := identifiers(owner.Drive.Content)
-	var found []*drivebay.Drive
+	var found, tabled []*drivebay.Drive
 	for _, d := range group {
 		var is bool
 		if len(wanted) == 0 {
@@ -168,10 +168,16 @@ func (m *Tracker) matchByUUID(owner *state.Tracked, group []*drivebay.Drive) *dr
 			}
 			has := identifiers(*read)
 			is = !slices.ContainsFunc(wanted, func(id string) bool { return !slices.Contains(has, id) })
+			if slices.Contains(has, drivebay.TableGUID(owner.Drive.ID)) {
+				tabled = append(tabled, d)
+			}
 		}
 		if is {
 			found = append(found, d)
 		}
+	}
+	if len(found) == 0 {
+		found = tabled
 	}
 	if len(found) != 1 {
 		return nil

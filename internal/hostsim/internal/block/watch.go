@@ -20,9 +20,12 @@ const WriterMirror = "mirror"
 // WriterMove is the kernel as the writer of the copy that pvmove has begun.
 const WriterMove = "move"
 
+// WriterFault is a fault that was injected.
+const WriterFault = "fault"
+
 // Write is a change of the bytes of a drive, by any writer.
 type Write struct {
-	By     string // the writer that As named, WriterFilesystem, WriterMirror or WriterMove; empty: programs of the machine, and callers of its interfaces
+	By     string // the writer that As named, or one of the above; empty: programs of the machine, and callers of its interfaces
 	Drive  string // serial number of the drive when the machine was made
 	Off, N uint64
 	Pages  []PageChange // pages that changed

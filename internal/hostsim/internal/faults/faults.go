@@ -95,6 +95,11 @@ func (x *Injector) Inject(f Fault) error {
 	if err != nil {
 		return err
 	}
+	x.devices.AsKernel(block.WriterFault, func() { err = x.apply(f, row) })
+	return err
+}
+
+func (x *Injector) apply(f Fault, row *faultRow) error {
 	if row.fs != nil && (row.do == nil || filesystem.VolumeAt(x.mounts, f.Bay+f.Drive) != nil) {
 		return x.injectFS(&f, row)
 	}
