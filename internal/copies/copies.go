@@ -89,7 +89,7 @@ func Of(id string, c drivebay.Content, drives []drivebay.Drive) string {
 	return ""
 }
 
-// mayBe reports whether a record that no drive can be told to be is maybe that of the drive of an id, which has its names: the two
+// mayBe reports whether a record of a drive that is in doubt is maybe that of the drive of an id, which has its names: the two
 // are no copies of each other, and what to do about it is said where the drive cannot be identified.
 func mayBe(record *drivebay.Drive, id string) bool {
 	return record.Status == drivebay.StatusUnknown && strings.HasPrefix(id, record.ID+"-at-")

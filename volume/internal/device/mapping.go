@@ -65,7 +65,7 @@ func (e *Opener) mappingAt(dir string, v *drivebay.Volume) (mounttable.Device, b
 	if err := errors.Join(err, err2); err != nil {
 		return mounttable.Device{}, false, fmt.Errorf("volume %s: device %s: %w", v.ID, path.Base(dir), err)
 	}
-	if !strings.HasPrefix(string(uuid), "CRYPT-LUKS2-"+strings.ReplaceAll(v.LUKSUUID, "-", "")+"-") {
+	if header := strings.ReplaceAll(v.LUKSUUID, "-", ""); !strings.HasPrefix(string(uuid), "CRYPT-LUKS2-"+header) { // without a record it has none
 		return mounttable.Device{}, false, fmt.Errorf("volume %s: %w: device %s has its name and another device-mapper UUID: %q", v.ID, drivebay.ErrRefused, path.Base(dir), strings.TrimSpace(string(uuid)))
 	}
 	name := path.Base(dir)
@@ -115,4 +115,16 @@ func (e *Opener) Lock(ctx context.Context, v *drivebay.Volume) error {
 		return fmt.Errorf("volume %s: lock: %w", v.ID, err)
 	}
 	return nil
+}
+
+// LockUnrecorded locks a volume of which no more than its id is known, unless its device is mounted. It only logs its own error: an unstage
+// always ends.
+func (e *Opener) LockUnrecorded(ctx context.Context, v *drivebay.Volume, mounted func(mounttable.Device) bool) {
+	d, is, err := e.Mapping(v)
+	if is && !mounted(d) {
+		err = e.Lock(ctx, v)
+	}
+	if err != nil {
+		e.Log.Warn("a volume without a record stays unlocked", "op", "unstage", "volume", v.ID, "err", err)
+	}
 }

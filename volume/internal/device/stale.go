@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -17,6 +18,18 @@ import (
 // first, and with such a thin pool all volumes of the pool.
 func (e *Opener) Appearing(v *drivebay.Volume) []lvm.Step {
 	return append(e.withoutGone(v.Location), lvm.Activate(v.Location.VG, v.Location.LV)...)
+}
+
+// LockGone locks a volume whose device in plain leads to a drive that went: the logical volume below is not deactivated before.
+func (e *Opener) LockGone(ctx context.Context, v *drivebay.Volume) error {
+	if !v.Encrypted() {
+		return nil
+	}
+	m, is, err := e.Mapping(v)
+	if err != nil || !is || e.StandsOn(v.Location, "sys/block/"+m.Name, e.partitionsHere(v.Location)) {
+		return err
+	}
+	return e.Lock(ctx, v)
 }
 
 // AppearingWhole is Appearing for a volume of which LVM has to see all parts.
@@ -57,17 +70,22 @@ func (e *Opener) tied(l drivebay.Location) []string {
 // on the other one, too (lvm.System.KeepFailedWrites).
 const filling = "-" + TheMove + "_mimage_1"
 
-// stands reports whether the drives that an active volume needs are below its device. A
-// device that went since the report needs none.
-func (e *Opener) stands(l drivebay.Location, lv *lvm.LV) bool {
+// partitionsHere returns the names of the physical volumes of a logical volume whose drives are here.
+func (e *Opener) partitionsHere(l drivebay.Location) map[string]bool {
 	here := map[string]bool{}
 	for _, id := range l.Drives {
 		if p, ok := e.Groups.PVPart(id); ok {
 			here[p.Name] = true
 		}
 	}
+	return here
+}
+
+// stands reports whether the drives that an active volume needs are below its device. A
+// device that went since the report needs none.
+func (e *Opener) stands(l drivebay.Location, lv *lvm.LV) bool {
 	dir := "sys/dev/block/" + groups.NumOf(lv)
-	if e.StandsOn(l, dir, here) {
+	if e.StandsOn(l, dir, e.partitionsHere(l)) {
 		return true
 	}
 	title, err := e.MountTable.MapperName(dir)

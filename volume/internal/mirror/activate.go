@@ -33,6 +33,9 @@ func (e *Mirrors) Activate(ctx context.Context, v *drivebay.Volume) (mounttable.
 	if v.Location.Kind == drivebay.LocationMirror {
 		appear = func() error { return e.activateMirror(ctx, v) }
 	}
+	if err := e.Device.LockGone(ctx, v); err != nil {
+		return mounttable.Device{}, err
+	}
 	if err := appear(); err != nil {
 		return mounttable.Device{}, fmt.Errorf("volume %s: %w", v.ID, err)
 	}

@@ -187,6 +187,10 @@ func (s *MountState) Unstage(ctx context.Context, at MountPath) error {
 	if news {
 		s.noteStaging(drivebay.EventVolumeUnstaged, "unstaged from", at)
 	}
+	if len(s.V.Location.Drives) == 0 {
+		s.Device.LockUnrecorded(ctx, &s.V, func(d mounttable.Device) bool { return len(s.T.Of(d)) > 0 })
+		return nil
+	}
 	if err := s.closeUnused(ctx); err != nil {
 		return err
 	}
