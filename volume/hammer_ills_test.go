@@ -159,7 +159,13 @@ func (w *world) illnessOf(serial string) string {
 func (w *world) healDrive(serial string) string {
 	fault := w.illnessOf(serial)
 	w.lifted(fault + " " + serial)
-	return fmt.Sprint(serial, " has no ", fault, " any more: ", w.inject(serial, "heal", nil))
+	err := w.inject(serial, "heal", nil)
+	for _, d := range w.drives() {
+		if d.serial == serial && fault == "resize" && d.present { // in another bay the kernel has read what was left of its table
+			w.reread(d)
+		}
+	}
+	return fmt.Sprint(serial, " has no ", fault, " any more: ", err)
 }
 
 // inject injects a fault into a drive, whatever serial number it shows.

@@ -104,13 +104,25 @@ func (e *Mirrors) live(ctx context.Context, v *drivebay.Volume, legs []mirrorLeg
 	case err != nil:
 		return c, false, err
 	}
-	boot := e.Boot()
+	boot, legs := e.Boot(), e.attached(v.Location, legs)
 	return c, true, e.changeMirror(v.ID, func(m drivebay.Mirror) (drivebay.Mirror, bool) {
 		if e.mirrorDecisions.Load() != decided { // the kernel reported the previous device
 			return m, false
 		}
 		return learnLive(m, legs, c, boot)
 	})
+}
+
+// attached returns the legs of an active mirror by what the kernel has below it: a physical volume whose label is damaged is there for the
+// kernel, which writes to it.
+func (e *Mirrors) attached(l drivebay.Location, legs []mirrorLeg) []mirrorLeg {
+	out, s := slices.Clone(legs), e.Drives.Snapshot()
+	lv := partitions.LVIn(e.Groups.LVMNow().Group(l.VG), l)
+	for i := range out {
+		p, ok := e.Groups.PVPart(out[i].drive)
+		out[i].here = out[i].here || ok && DriveHere(s, out[i].drive) && lv != nil && lv.Active && e.Device.StandsOn(l, "sys/dev/block/"+groups.NumOf(lv), map[string]bool{p.Name: true})
+	}
+	return out
 }
 
 // changeMirror records a change of what is known of the legs of a mirror.
