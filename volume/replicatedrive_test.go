@@ -479,6 +479,46 @@ func TestReplicationRepluggedAlone(t *testing.T) {
 	})
 }
 
+// TestReplicationAlonePulled: the drive of a primary is pulled and put back while its peer is away. DRBD has the device that is gone, and lets go of it once
+// nothing has that open: the volume is used again with what its drive has, without its peer and without a command, and the peer gets what it missed.
+func TestReplicationAlonePulled(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ext4 on a partition", "xfs on linear"} {
+		for _, used := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", used ", used), func(t *testing.T) {
+				onTwoSites(t, ownSecret(), func(a, b *stand, network func(bool)) {
+					v := replicated(a, b, requests()[name])
+					network(false)
+					time.Sleep(20 * time.Second)
+					a.makeFile(v, "alone")
+					if used {
+						a.must(a.stage(v), a.publish(v, "pod"))
+					}
+					a.inject(v.Location.Drives[0], "vanish")
+					time.Sleep(time.Minute)
+					a.inject(v.Location.Drives[0], "return")
+					time.Sleep(2 * time.Minute)
+					if used {
+						a.must(a.unpublish(v, "pod"), a.unstage(v))
+						time.Sleep(time.Minute)
+					}
+					a.hasFiles(v, "/dev/drbd", "before", "alone")
+					if r := a.of(v).Replication; !r.Primary || r.Behind {
+						a.Errorf("it has all data: %+v", r)
+					}
+					network(true)
+					time.Sleep(2 * time.Minute)
+					if info, err := a.e.ReplicationInfo(a.Context(), v.ID); err != nil || info.Status != drivebay.ReplicationHealthy {
+						a.Errorf("the peer is back: %+v, %v", info, err)
+					}
+					failOver(a, b, v)
+					b.hasFiles(v, "", "before", "alone")
+				})
+			})
+		}
+	}
+}
+
 // TestReplicationEncryptedWithoutDrive: an encrypted volume is used with the disk of its peer, and nothing unmounts it.
 func TestReplicationEncryptedWithoutDrive(t *testing.T) {
 	t.Parallel()

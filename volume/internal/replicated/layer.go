@@ -119,7 +119,15 @@ func (e *Devices) attach(ctx context.Context, k drbd.Kernel, v *drivebay.Volume,
 		if err := e.attachDisk(ctx, k, v, below); err != nil {
 			return fmt.Errorf("volume %s: attach its piece to DRBD: %w", v.ID, inOurWords(err))
 		}
-	case mayDetach(st) && e.replugged(v, below): // before a listing saw that the drive was gone
+	case e.replugged(v, below): // before a listing saw that the drive was gone, or while the peer was away
+		if !mayDetach(st) {
+			if err := k.Secondary(ctx, r.Minor); errors.Is(err, drbd.ErrInUse) { // until nothing has it open
+				break
+			} else if err != nil {
+				return fmt.Errorf("volume %s: %w", v.ID, inOurWords(err))
+			}
+			st.State.Role = drbd.RoleSecondary // the piece has all that was written, and is primary again below
+		}
 		if err := e.detach(ctx, k, v, st); err != nil {
 			return err
 		}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 
 	api "github.com/drivebay/drivebay/internal/drbd"
+	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/internal/hostsim/internal/block"
 )
 
@@ -139,14 +141,24 @@ func (r *resource) new() bool { return r.uuids[0]&^1 == justCreated }
 
 // store writes the superblock. It is unclean as long as the disk is attached.
 func (r *resource) store() {
-	if r.below == nil {
+	if r.below == nil || r.gone() {
 		return
 	}
 	m := superblock{sectors: r.bytes / 512, uuids: r.uuids, consistent: r.disk > api.Inconsistent, upToDate: r.disk == api.UpToDate, primary: r.role == api.RolePrimary}
 	_ = r.below.Write(m.encode(), r.end-superBytes) // a drive that fails keeps the old one
 }
 
-func (r *resource) storeBitmap() { _ = r.below.Write(r.out, bitmapAt(r.end)) }
+func (r *resource) storeBitmap() {
+	if !r.gone() {
+		_ = r.below.Write(r.out, bitmapAt(r.end))
+	}
+}
+
+// gone reports whether the disk was pulled: what is written to it then is not on it when it is back.
+func (r *resource) gone() bool {
+	_, err := r.below.Ask(block.Access{Write: true, Off: r.end - superBytes, N: superBytes})
+	return errors.Is(err, host.ErrGone)
+}
 
 func (r *resource) all() {
 	r.out = newBitmap(r.bytes / bitBytes)
