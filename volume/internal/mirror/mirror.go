@@ -304,8 +304,10 @@ func (e *Mirrors) tryActivate(ctx context.Context, v *drivebay.Volume) (alone st
 // sayAlone has the kernel write into the superblock of a leg that it serves alone, before anything else is written to it. The kernel does so
 // when it closes the mirror, also if nothing was written (tried on Linux 6.1). Without it, a power loss leaves two legs that look the same, and only the record tells which one is newer.
 func (e *Mirrors) sayAlone(ctx context.Context, v *drivebay.Volume, from drivebay.Location, appear []lvm.Step) error {
-	if _, err := e.LVM.CopyProgress(ctx, from.VG, from.LV); !errors.Is(err, lvm.ErrNotFound) { // it is active
-		return err
+	if _, err := e.LVM.CopyProgress(ctx, from.VG, from.LV); !errors.Is(err, lvm.ErrNotFound) {
+		if _, gone := e.Device.Device(v); err != nil || gone == nil { // it is active, and not over drives that went
+			return err
+		}
 	}
 	r, err := e.Groups.ReportOf(ctx, v.Location)
 	if err != nil {
