@@ -88,8 +88,11 @@ func (s *System) cut(r *resource) {
 	}
 }
 
-// alone begins a generation of what a primary writes without the disk of its peer.
+// alone begins a generation of what a primary writes without the disk of its peer. A disk that does not take it, because it was pulled, is detached.
 func (r *resource) alone() {
+	if r.below != nil && r.gone() {
+		r.detach()
+	}
 	if r.role == api.RolePrimary && r.disk == api.UpToDate && r.uuids[1] == 0 {
 		r.generation()
 		r.uuids[0] |= 1
