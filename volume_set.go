@@ -106,7 +106,7 @@ type VolumeRecord struct {
 type Work struct {
 	Op    WorkOp    `json:"op"`
 	Since time.Time `json:"since,omitzero"`
-	Size  uint64    `json:"size,omitempty"` // the new size of the volume in bytes
+	Size  uint64    `json:"size,omitempty"` // the new size of the volume in bytes; for WorkRemove that of a growth which it cut short
 	// PVs holds the UUIDs of the physical volumes to make, by drive id.
 	PVs map[string]string `json:"pvs,omitempty"`
 	// Move is the move, for WorkMove.

@@ -151,7 +151,7 @@ func (e *Catalog) underWay(d *drivebay.Drive, p gpt.Partition, r io.ReaderAt) bo
 		})
 	}
 	return slices.ContainsFunc(e.Ledger.All(), func(r *drivebay.VolumeRecord) bool {
-		if r.Work != nil && r.Work.Op == drivebay.WorkRemove && MustBeThere(r.Work) && !ledger.IsMoving(r.Volume.Location) { // not wiped yet
+		if r.Work != nil && r.Work.Op == drivebay.WorkRemove && MustBeThere(r.Work) && !ledger.IsMoving(r.Volume.Location) && r.Work.Size == 0 { // not wiped yet, and no growth was cut short by the removal
 			return false
 		}
 		return works(r.Work, r.Volume.Location)

@@ -143,6 +143,8 @@ func (e *Provisioner) WantRemoved(id string) error {
 			work.Made = []string{partitions.FoundHalf}
 		case r.Work != nil && r.Work.Op == drivebay.WorkCreate:
 			work.Made = []string{partitions.NeverWhole}
+		case r.Work != nil && r.Work.Op == drivebay.WorkExpand: // the growth may have changed the table, and not yet the kernel
+			work.Size = r.Work.Size
 		}
 		if r.Volume.CSIStatus != drivebay.CSIRemoving {
 			if r.Volume, err = r.Volume.Moved(drivebay.CSIRemove); err != nil {
