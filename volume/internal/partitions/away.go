@@ -19,10 +19,10 @@ func (e *Catalog) Trusted(drives []string) error {
 		d, ok := steps.DriveOf(s, id)
 		layout := e.LayoutOf(id)
 		switch {
+		case ok && d.SizeIssue != "": // before the layout, which it changes: a table that is restored for the smaller size is the wrong one
+			return fmt.Errorf("drive %s (%s): %w: the drive shrank: %s; `drivebay explain %s` names the next step", id, d.Name, drivebay.ErrRefused, d.SizeIssue, id)
 		case ok && layout != "":
 			return fmt.Errorf("drive %s (%s): %w: the layout of the drive is unknown: %s; %s", id, d.Name, drivebay.ErrRefused, layout, restoreLayout)
-		case ok && d.SizeIssue != "":
-			return fmt.Errorf("drive %s (%s): %w: the drive shrank: %s; `drivebay explain %s` names the next step", id, d.Name, drivebay.ErrRefused, d.SizeIssue, id)
 		case ok && d.Usage == drivebay.UsageRemoved && d.Status == drivebay.StatusOnline:
 			return fmt.Errorf("drive %s (%s): %w: it was removed and is back: pull it, or use it again with `drivebay accept %s`", id, d.Name, drivebay.ErrRefused, id)
 		case ok && d.Copy != "":
