@@ -106,6 +106,9 @@ func (l logicalVolume) Grow(ctx context.Context, _ device.Opening) error {
 func (l logicalVolume) unit() uint64 { return lvm.ExtentSize }
 
 func (l logicalVolume) noRoom(_ inventory.PlacementView, have, size uint64) error {
+	if err := l.e.Provision.VerifyOnDrives(l.v); err != nil { // LVM does not report what it has
+		return err
+	}
 	return fmt.Errorf("%w: requested %s, but the volume can have at most %s in its volume group", drivebay.ErrRange, partitions.SizeText(size), partitions.SizeText(have))
 }
 
