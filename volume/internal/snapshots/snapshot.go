@@ -38,7 +38,7 @@ func (e *Snapshotter) PlaceSnapshot(id, name, volume string) error {
 	need := 2*v.Size + place.OverheadOf(v) // a snapshot may come to differ in every block
 	switch have, err := e.Inventory.PlacementView().GrowsTo(v); {
 	case err != nil:
-		return fmt.Errorf("free space of the pool: %w: %w", drivebay.ErrNoSpace, err)
+		return fmt.Errorf("free space of the pool: %w", e.Provision.Reached(v, err))
 	case have < need:
 		return fmt.Errorf("pool of volume group %s: %w: it has %s left, a snapshot needs %s", v.Location.VG, drivebay.ErrNoSpace, partitions.SizeText(have-min(have, v.Size)), partitions.SizeText(need-v.Size))
 	}
@@ -128,6 +128,7 @@ func (e *Snapshotter) MakeSnapshot(ctx context.Context, id string) error {
 		if ctx.Err() != nil || errors.Is(err, ledger.ErrStopped) {
 			return err
 		}
+		err = e.Provision.Reached(&source.Volume, err)
 		if report, reportErr := e.Write.MaybeReport(ctx, l); reportErr == nil && partitions.LVOf(report, l) == nil && e.Inventory.AllSeen(report, id, l) == nil {
 			return errors.Join(err, e.ForgetSnapshot(id))
 		}
