@@ -110,16 +110,43 @@ func (e *Provisioner) besideSource(v *drivebay.Volume, work *drivebay.Work, r dr
 		v.Location.LV, err = lvm.VolumeName(v.ID)
 		return err
 	}
-	if err := e.Device.NotHere(&drivebay.Volume{Location: o.Location}); errors.Is(err, drivebay.ErrUnavailable) { // it takes volumes once it is back
+	return e.takesNoCopy(o.Location)
+}
+
+// takesNoCopy returns why no copy is made in the pool of a source, with the cause: there is no other place for it.
+func (e *Provisioner) takesNoCopy(source drivebay.Location) error {
+	if err := e.Device.NotHere(&drivebay.Volume{Location: source}); errors.Is(err, drivebay.ErrUnavailable) { // it takes volumes once it is back
 		return err
 	}
+	if err := e.Device.MayWrite(source.Drives...); err != nil {
+		return err
+	}
+	var why []string
 	drives := e.Drives.Snapshot()
-	for _, id := range o.Drives {
-		if d, known := drives.Get(id); known && d.Kernel != nil && d.Kernel.Frozen > 0 {
-			return fmt.Errorf("drive %s (%s): %w: no request to it has completed for %v", id, d.Name, drivebay.ErrUnavailable, d.Kernel.Frozen)
+	for _, id := range source.Drives {
+		d, known := drives.Get(id)
+		if !known {
+			continue
+		}
+		away := func(format string, args ...any) error {
+			return fmt.Errorf("drive %s (%s): %w: %s", id, d.Name, drivebay.ErrUnavailable, fmt.Sprintf(format, args...))
+		}
+		switch {
+		case d.Kernel != nil && d.Kernel.Frozen > 0:
+			return away("no request to it has completed for %v", d.Kernel.Frozen)
+		case d.NotWritten() != "":
+			return away("%s", d.NotWritten())
+		case d.Health == drivebay.HealthUnknown || d.Content.Kind == drivebay.ContentUnknown:
+			return away("it takes no new volumes while its health or content is unknown: `drivebay explain %s` names the cause", id)
+		}
+		if why = append(why, d.Refusals()...); d.Cordoned {
+			why = append(why, "it is cordoned")
+		}
+		if d.Health != drivebay.HealthGood {
+			why = append(why, "its health is "+d.Health.String())
 		}
 	}
-	return fmt.Errorf("%w: drive %s takes no new volumes", drivebay.ErrNoSpace, strings.Join(o.Drives, ", "))
+	return fmt.Errorf("%w: drive %s takes no new volumes: %s", drivebay.ErrNoSpace, strings.Join(source.Drives, ", "), strings.Join(why, "; "))
 }
 
 // ofClass refuses a copy whose class is for drives of another type than that of its source: it is made in the pool of the source, so that no

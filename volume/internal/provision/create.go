@@ -183,9 +183,21 @@ func (e *Provisioner) Create(ctx context.Context, id string, r drivebay.VolumeRe
 		if forgot := e.Ledger.Forget(id); forgot != nil {
 			return errors.Join(err, forgot)
 		}
+		if r.Source != (drivebay.Source{}) {
+			return e.copyRefused(&rec.Volume, err)
+		}
 		refused = err
 		without[place.KeyOf(rec.Volume.Location.Drives)] = true
 	}
+}
+
+// copyRefused makes the error of a copy one that is retried, if neither the request nor a lack of space is its cause: a copy has no other place than
+// the pool of its source.
+func (e *Provisioner) copyRefused(v *drivebay.Volume, err error) error {
+	if errors.Is(err, drivebay.ErrNoSpace) || slices.ContainsFunc(ofRequest, func(target error) bool { return errors.Is(err, target) }) {
+		return err
+	}
+	return e.Retriable(v, err)
 }
 
 // noOtherPlace joins the error of the place that was tried last with that of the next choice. Where LVM or a drive has failed or did not answer in
