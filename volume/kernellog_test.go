@@ -88,3 +88,23 @@ func TestKernelLineOfTheLiving(t *testing.T) {
 		t.Error("the one that is there came always first, or never")
 	}
 }
+
+// TestKernelLineOfNewPartition: the kernel could not write a page of a volume, and says so right after the volume was made and staged: before the listing
+// that shows its partition. The volume has the finding.
+func TestKernelLineOfNewPartition(t *testing.T) {
+	t.Parallel()
+	for _, group := range []hostsim.Group{{Count: 1, Kind: hostsim.KindSATAHDD, Serial: "DISK{n}", Size: "20GB"}, {Count: 1, Kind: hostsim.KindNVMe, Serial: "NVME{n}", Size: "20GB"}} {
+		for _, after := range []time.Duration{0, time.Millisecond, time.Minute} {
+			onMachine(t, hostsim.Spec{Drives: []hostsim.Group{group}}, volume.Options{}, func(s *stand) {
+				v := s.make("v", requests()["ext4 on a partition"])
+				s.must(s.stage(v))
+				time.Sleep(after)
+				s.sim.WriteKernelLog("Buffer I/O error on dev " + s.device(v) + ", logical block 5, lost async page write")
+				time.Sleep(2 * time.Minute)
+				if got := s.of(v).Condition; !strings.Contains(reasons(got), "RWIOError") {
+					s.Errorf("%v, %v after the stage: %q", group.Kind, after, got.Message())
+				}
+			})
+		}
+	}
+}

@@ -23,6 +23,31 @@ const (
 // the kernel gives the name of a disk to no other one while the first one is open.
 var wholeDisk = regexp.MustCompile(`^([shv]d[a-z]+|xvd[a-z]+|nvme\d+(c\d+)?n\d+|mmcblk\d+|pmem\d+)$`)
 
+// ofPartition matches the name of a partition, and takes the name of its disk from it. A new partition can fail before the listing that shows it.
+var ofPartition = regexp.MustCompile(`^([shv]d[a-z]+|xvd[a-z]+|(?:nvme\d+(?:c\d+)?n\d+|mmcblk\d+|pmem\d+)(?:p))\d+$`)
+
+// waitsForListing reports whether the next listing can show which drive a name is of. That of a partition of a drive that was pulled can be given to one of
+// another drive: no listing shows which of the two a line is about.
+func (m *Poller) waitsForListing(dev string) bool {
+	if wholeDisk.MatchString(dev) {
+		return true
+	}
+	is := ofPartition.FindStringSubmatch(dev)
+	if is == nil {
+		return false
+	}
+	disk := is[1]
+	if !wholeDisk.MatchString(disk) { // "nvme0n1p"
+		disk = strings.TrimSuffix(disk, "p")
+	}
+	for _, t := range m.State.Drives {
+		if !t.Present && NamesDrive(disk, &t.Drive) {
+			return false
+		}
+	}
+	return true
+}
+
 // attached matches the line that a driver logs before the kernel reads the partition table of a new disk (drivers/scsi/sd.c,
 // sd_read_capacity; drivers/block/virtio_blk.c, virtblk_update_capacity). It comes also when a disk has another size.
 var attached = regexp.MustCompile(`\[(\w+)\] \d+ \d+-byte logical blocks`)

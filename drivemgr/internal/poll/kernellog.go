@@ -41,7 +41,7 @@ func (m *Poller) AddLogLine(l host.LogLine) {
 			t.FSErrorLogged = t.FSErrorLogged || kind == kernellog.Filesystem || kind == kernellog.Corruption
 		}
 	}
-	if !known && wholeDisk.MatchString(dev) {
+	if !known && m.waitsForListing(dev) {
 		m.unlisted = append(m.unlisted[max(0, len(m.unlisted)+1-mostUnlisted):], l)
 	}
 }
