@@ -110,11 +110,11 @@ func (e *Provisioner) besideSource(v *drivebay.Volume, work *drivebay.Work, r dr
 		v.Location.LV, err = lvm.VolumeName(v.ID)
 		return err
 	}
-	return e.takesNoCopy(o.Location)
+	return takesNoCopy(e, o.Location)
 }
 
 // takesNoCopy returns why no copy is made in the pool of a source, with the cause: there is no other place for it.
-func (e *Provisioner) takesNoCopy(source drivebay.Location) error {
+func takesNoCopy(e *Provisioner, source drivebay.Location) error {
 	if err := e.Device.NotHere(&drivebay.Volume{Location: source}); errors.Is(err, drivebay.ErrUnavailable) { // it takes volumes once it is back
 		return err
 	}

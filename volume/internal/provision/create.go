@@ -184,7 +184,7 @@ func (e *Provisioner) Create(ctx context.Context, id string, r drivebay.VolumeRe
 			return errors.Join(err, forgot)
 		}
 		if r.Source != (drivebay.Source{}) {
-			return e.copyRefused(&rec.Volume, err)
+			return copyRefused(e, &rec.Volume, err)
 		}
 		refused = err
 		without[place.KeyOf(rec.Volume.Location.Drives)] = true
@@ -193,7 +193,7 @@ func (e *Provisioner) Create(ctx context.Context, id string, r drivebay.VolumeRe
 
 // copyRefused makes the error of a copy one that is retried, if neither the request nor a lack of space is its cause: a copy has no other place than
 // the pool of its source.
-func (e *Provisioner) copyRefused(v *drivebay.Volume, err error) error {
+func copyRefused(e *Provisioner, v *drivebay.Volume, err error) error {
 	if errors.Is(err, drivebay.ErrNoSpace) || slices.ContainsFunc(ofRequest, func(target error) bool { return errors.Is(err, target) }) {
 		return err
 	}
