@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/drivebay/drivebay"
@@ -90,6 +91,29 @@ func (e *Opener) stands(l drivebay.Location, lv *lvm.LV) bool {
 	}
 	title, err := e.MountTable.MapperName(dir)
 	return err != nil || title != lvm.MapperName(l.VG, lv.Name)
+}
+
+// LegAttached reports whether the kernel still has the device below a leg of a mirror, whatever LVM and the partition table say of it. known: the
+// leg is on nothing but a partition. The links from a mapped device to one that went stay (block/holder.c); the device itself is not in sysfs any more.
+func (e *Opener) LegAttached(l drivebay.Location, num string, leg int) (is, known bool) {
+	dir := "sys/dev/block/" + num
+	if title, err := e.MountTable.MapperName(dir); err != nil || title != lvm.MapperName(l.VG, l.LV) {
+		return false, false
+	}
+	images, _ := e.Machine.ReadDir(dir + "/slaves")
+	for _, name := range images {
+		at := "sys/class/block/" + name
+		if title, _ := e.MountTable.MapperName(at); title != lvm.MapperName(l.VG, fmt.Sprintf("%s_rimage_%d", l.LV, leg)) {
+			continue
+		}
+		below, err := e.Machine.ReadDir(at + "/slaves")
+		if err != nil || len(below) != 1 || strings.HasPrefix(below[0], "dm-") {
+			return false, err == nil && len(below) == 0
+		}
+		_, err = e.Machine.ReadFile("sys/class/block/" + below[0] + "/dev")
+		return err == nil, true
+	}
+	return false, false
 }
 
 // StandsOn reports whether a device is on the devices in here, through those of pools,

@@ -113,14 +113,18 @@ func (e *Mirrors) live(ctx context.Context, v *drivebay.Volume, legs []mirrorLeg
 	})
 }
 
-// attached returns the legs of an active mirror by what the kernel has below it: a physical volume whose label is damaged is there for the
-// kernel, which writes to it.
+// attached returns the legs of an active mirror as the kernel has them: it writes to a leg whose label or partition table is damaged, and not to one
+// whose drive left and is back.
 func (e *Mirrors) attached(l drivebay.Location, legs []mirrorLeg) []mirrorLeg {
 	out, s := slices.Clone(legs), e.Drives.Snapshot()
 	lv := partitions.LVIn(e.Groups.LVMNow().Group(l.VG), l)
 	for i := range out {
-		p, ok := e.Groups.PVPart(out[i].drive)
-		out[i].here = out[i].here || ok && DriveHere(s, out[i].drive) && lv != nil && lv.Active && e.Device.StandsOn(l, "sys/dev/block/"+groups.NumOf(lv), map[string]bool{p.Name: true})
+		if lv == nil || !lv.Active {
+			break
+		}
+		if is, known := e.Device.LegAttached(l, groups.NumOf(lv), i); known {
+			out[i].here = is && (out[i].drive == "" || DriveHere(s, out[i].drive))
+		}
 	}
 	return out
 }
