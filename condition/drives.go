@@ -96,7 +96,7 @@ var driveRules = []Rule{
 	{
 		Section: OnDrives, Reason: "IdentityConflict", Severity: drivebay.SeverityDegraded,
 		When: "a drive cannot be distinguished from another one: their serials or world-wide names are equal or empty",
-		Says: "which drives are alike", Next: "drivebay writes to neither drive, and moves, expands or removes nothing there. Pull one of the two drives.",
+		Says: "which drives are alike", Next: "drivebay writes to neither, and moves, expands or removes nothing there. Pull one of the two. If the other is still not identified, pull it, `drivebay forget` the -at- ids, and put it back.",
 		Source: "a write to the wrong drive destroys data",
 		check: func(l *look) *hit {
 			legs := l.those(func(d *drivebay.Drive) bool { return d.IdentityIssue != "" })

@@ -271,10 +271,30 @@ func (w *world) recover() {
 	w.full = false
 	w.over.(*fullStore).fill(false)
 	time.Sleep(time.Minute)
+	w.identify()
 	for _, d := range w.mgr.Snapshot().Drives {
 		if d.Cordoned {
 			w.must(w.mgr.Cordon(w.Context(), d.ID, false))
 		}
+	}
+}
+
+// identify ends that a drive cannot be identified, though its twin is gone: the records are older than what it holds.
+func (w *world) identify() {
+	for _, d := range w.mgr.Snapshot().Drives {
+		if d.Status != drivebay.StatusUnknown || !strings.Contains(d.IdentityIssue, "cannot be identified") {
+			continue
+		}
+		w.note(0, "identify", d.ID)
+		w.must(w.inject(d.Serial, "vanish", nil))
+		time.Sleep(10 * time.Second)
+		for _, o := range w.mgr.Snapshot().Drives {
+			if strings.HasPrefix(o.ID, d.ID+"-at-") {
+				w.must(w.mgr.Operate(w.Context(), o.ID, drivebay.LeaveForget, ""))
+			}
+		}
+		w.must(w.inject(d.Serial, "return", nil))
+		time.Sleep(time.Minute)
 	}
 }
 
