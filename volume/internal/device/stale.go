@@ -94,7 +94,8 @@ func (e *Opener) stands(l drivebay.Location, lv *lvm.LV) bool {
 }
 
 // LegAttached reports whether the kernel still has the device below a leg of a mirror, whatever LVM and the partition table say of it. known: the
-// leg is on nothing but a partition. The links from a mapped device to one that went stay (block/holder.c); the device itself is not in sysfs any more.
+// leg is on nothing but a partition. The link from a mapped device to one that went stays, and the device itself
+// is not in sysfs any more (block/holder.c; tried on Linux 6.1).
 func (e *Opener) LegAttached(l drivebay.Location, num string, leg int) (is, known bool) {
 	dir := "sys/dev/block/" + num
 	if title, err := e.MountTable.MapperName(dir); err != nil || title != lvm.MapperName(l.VG, l.LV) {
