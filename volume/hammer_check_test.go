@@ -373,7 +373,7 @@ func (w *world) decide(c *client, err error) error {
 		w.note(0, "adopt", c.said(err))
 		return errors.Join(err, w.use(c))
 	case advised("retry"):
-		w.note(0, "retry", id) // older records say that it is being made, or removed
+		w.note(0, "retry", id)                                   // older records say that it is being made, or removed
 		if err := w.e.RetryVolume(w.Context(), id); err != nil { // of the two volumes of its id, older records by a clock that was ahead name the other one
 			ended := w.e.DeleteVolume(w.Context(), id)
 			w.note(0, "delete", fmt.Sprintf("%s, which was not made: %v", id, ended))
