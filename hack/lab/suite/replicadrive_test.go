@@ -68,6 +68,39 @@ func TestLabLongReplicationReplugged(t *testing.T) {
 	}
 }
 
+// TestLabLongReplicationAlone: the drive of the primary is pulled and put back while the network is down and no pod uses the volume. It is used
+// again before the network is back, with all that was written, and is synchronized then.
+func TestLabLongReplicationAlone(t *testing.T) {
+	t.Parallel()
+	for _, backing := range []string{"partition", "lvm"} {
+		t.Run(backing, func(t *testing.T) {
+			p := newReplicaPair(t)
+			p.backing = backing
+			p.enable("data", 7800, "C")
+			p.a.stage("data")
+			p.a.write()
+			written := p.a.enough()
+			p.a.unstage("data")
+			p.b.Must(p.b.SetLink(t.Context(), false))
+			p.degraded("the network is down")
+			p.a.Must(p.a.Unplug(t.Context(), "DATA1"))
+			p.a.Must(p.a.Replug(t.Context(), "DATA1"))
+			time.Sleep(time.Minute) // the daemon sees the drive that it is now
+			p.a.stage("data")
+			if have := p.a.records(); have != written {
+				t.Errorf("%d records of %d", have, written)
+			}
+			p.a.Sh("rm /run/enough")
+			p.a.write()
+			p.goesOn("its drive was put back")
+			p.b.Must(p.b.SetLink(t.Context(), true))
+			p.readyAgain("the network was down")
+			p.failsOver()
+			p.b.unstage("data")
+		})
+	}
+}
+
 // TestLabLongReplicationMoved: the drive of the secondary is to be replaced while a pod writes, and then that of the primary once the pod has ended. Each
 // side is copied to another drive, and is connected again.
 func TestLabLongReplicationMoved(t *testing.T) {
