@@ -371,25 +371,25 @@ func (w *world) loseStore(*rand.Rand) string {
 	return ""
 }
 
-func (w *world) copyOfStore() *store.Mem {
+func (s *stand) copyOfStore() *store.Mem {
 	out := store.Memory()
-	records, err1 := w.st.Records()
-	volumes, err2 := w.st.Volumes()
-	snaps, err3 := w.st.VolumeSnapshots()
-	remains, err4 := w.st.Remains()
-	forgotten, err5 := w.st.Forgotten()
-	w.must(err1, err2, err3, err4, err5, out.PutRecords(records))
+	records, err1 := s.st.Records()
+	volumes, err2 := s.st.Volumes()
+	snaps, err3 := s.st.VolumeSnapshots()
+	remains, err4 := s.st.Remains()
+	forgotten, err5 := s.st.Forgotten()
+	s.must(err1, err2, err3, err4, err5, out.PutRecords(records))
 	for _, r := range remains {
-		w.must(out.PutRemains(r))
+		s.must(out.PutRemains(r))
 	}
 	for _, f := range forgotten {
-		w.must(out.PutForgotten(f))
+		s.must(out.PutForgotten(f))
 	}
 	for _, v := range volumes {
-		w.must(out.PutVolume(v))
+		s.must(out.PutVolume(v))
 	}
 	for _, x := range snaps {
-		w.must(out.PutVolumeSnapshot(x))
+		s.must(out.PutVolumeSnapshot(x))
 	}
 	return out
 }

@@ -36,7 +36,7 @@ func (e *Opener) MappingOn(d mounttable.Device, v *drivebay.Volume) (mounttable.
 }
 
 // Mapping finds the decrypted device regardless of the device below it: the drive that it was made on
-// may have left and come back as another device.
+// may have left and come back as another device. That of another volume of the id, which is newer than the record, is not the volume's.
 func (e *Opener) Mapping(v *drivebay.Volume) (mounttable.Device, bool, error) {
 	names, err := e.Machine.ReadDir("sys/block")
 	if err != nil {
@@ -44,13 +44,15 @@ func (e *Opener) Mapping(v *drivebay.Volume) (mounttable.Device, bool, error) {
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, "dm-") {
-			if m, is, err := e.mappingAt("sys/block/"+name, v); is || err != nil {
+			if m, is, err := e.mappingAt("sys/block/"+name, v); is || err != nil && !errors.Is(err, errOtherMapping) {
 				return m, is, err
 			}
 		}
 	}
 	return mounttable.Device{}, false, nil
 }
+
+var errOtherMapping = errors.New("its device-mapper UUID is not that of the volume")
 
 // mappingAt reports whether a device in sysfs is the decrypted device of a volume. The kernel has one
 // device of that name; the device-mapper UUID says what it contains (cryptsetup, lib/libdevmapper.c,
@@ -66,7 +68,7 @@ func (e *Opener) mappingAt(dir string, v *drivebay.Volume) (mounttable.Device, b
 		return mounttable.Device{}, false, fmt.Errorf("volume %s: device %s: %w", v.ID, path.Base(dir), err)
 	}
 	if header := strings.ReplaceAll(v.LUKSUUID, "-", ""); !strings.HasPrefix(string(uuid), "CRYPT-LUKS2-"+header) { // without a record it has none
-		return mounttable.Device{}, false, fmt.Errorf("volume %s: %w: device %s has its name and another device-mapper UUID: %q", v.ID, drivebay.ErrRefused, path.Base(dir), strings.TrimSpace(string(uuid)))
+		return mounttable.Device{}, false, fmt.Errorf("volume %s: %w: device %s has its name, and %w: %q", v.ID, drivebay.ErrRefused, path.Base(dir), errOtherMapping, strings.TrimSpace(string(uuid)))
 	}
 	name := path.Base(dir)
 	return mounttable.Device{Dev: "/dev/" + name, Num: strings.TrimSpace(string(num)), Name: name, Size: size * 512}, true, nil
