@@ -32,6 +32,7 @@ func (w *world) check() {
 		w.readable(c)
 		w.somewhere(c)
 		w.honest(c)
+		w.calm(c)
 	}
 }
 
@@ -142,6 +143,32 @@ func (w *world) honest(c *client) {
 	if listed && !view.Condition.Abnormal() {
 		w.wrongly("volume %s: no fault is known of it (%v, %v), and there is: %s; it is at %+v", c.name, view.OperationalStatus, view.Health, strings.Join(bad, ", "), view.Location)
 	}
+}
+
+// calm: no volume is called missing, or is not listed, whose drives are there and are fine, but for a second one with the serial number.
+func (w *world) calm(c *client) {
+	if c.unrecorded || c.doubtful || time.Since(w.started) < time.Minute {
+		return
+	}
+	view, listed := w.e.Volumes().Get(c.volume.ID)
+	if !listed {
+		w.wrongly("volume %s is not listed", c.name)
+		return
+	}
+	if view.OperationalStatus == drivebay.Missing && !slices.ContainsFunc(view.Location.Drives, func(id string) bool { return !w.quiet(w.ids[id]) }) {
+		w.wrongly("volume %s is called missing, and nothing was done to its drives: %s", c.name, view.Condition.Message())
+	}
+}
+
+// quiet says whether nothing but a twin is wrong with a drive, nor was lately.
+func (w *world) quiet(serial string) bool {
+	for what := range w.faults {
+		if strings.HasSuffix(what, " "+serial) && !strings.HasPrefix(what, "twin ") {
+			return false
+		}
+	}
+	ended, was := w.ended[serial]
+	return w.isPresent(serial) && (!was || time.Since(ended) > seenWithin("table"))
 }
 
 // faultsOf are those that concern a volume and have been there long enough.

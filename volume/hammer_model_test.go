@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ type model struct {
 	claimed   map[string]bool            // serial numbers of drives that drivebay may write to
 	keep      map[string][]extent        // bytes that drivebay must not touch, by serial number
 	faults    map[string]time.Time       // what is wrong with drives and mounts, and since when: "pulled D0001"
+	ended     map[string]time.Time       // when the last fault of a drive ended, by serial number
 	mayReturn map[string]map[uint64]bool // by name
 	errs      []string
 }
@@ -196,7 +198,12 @@ func (m *model) fault(what string) {
 	}
 }
 
-func (m *model) lifted(what string) { delete(m.faults, what) }
+func (m *model) lifted(what string) {
+	if _, there := m.faults[what]; there {
+		m.ended[what[strings.LastIndex(what, " ")+1:]] = time.Now()
+	}
+	delete(m.faults, what)
+}
 
 // empty says whether no page of a client, and none of others, is on a drive.
 func (m *model) empty(drive string) bool {

@@ -185,7 +185,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t.Fatal(err)
 	}
 	w := &world{stand: &stand{T: t, sim: sim, st: store.Memory()}, killer: &killer{}, clock: clock, ids: map[string]string{}, pods: map[*client]*pod{}, spoiled: map[string][]scar{},
-		model: &model{marks: map[uint64]*stamp{}, claimed: map[string]bool{}, keep: map[string][]extent{}, faults: map[string]time.Time{}, mayReturn: map[string]map[uint64]bool{}}}
+		model: &model{marks: map[uint64]*stamp{}, claimed: map[string]bool{}, keep: map[string][]extent{}, faults: map[string]time.Time{}, ended: map[string]time.Time{}, mayReturn: map[string]map[uint64]bool{}}}
 	w.without = withoutOf(t)
 	w.opt = volume.Options{After: w.killer.step, Heal: seed%2 == 0, Tick: 10 * time.Second, Log: hammerLog(t)}
 	w.tools = &illTools{Machine: sim}
