@@ -140,10 +140,9 @@ func (w *world) ail(r *rand.Rand) string {
 	if x.fault != "hang" && x.fault != "slow" {
 		return fmt.Sprint(d.serial, " ", x.fault, x.args)
 	}
-	go func() { // those that wait for it would wait for ever
-		time.Sleep(after)
-		_ = w.inject(d.serial, "heal", nil)
-	}()
+	w.heals[d.serial] = time.AfterFunc(after, func() { // those that wait for it would wait for ever
+		_ = w.sim.Inject(hostsim.Fault{Drive: d.serial, Fault: "heal"})
+	})
 	return fmt.Sprint(d.serial, " ", x.fault, " for ", after)
 }
 
@@ -159,6 +158,9 @@ func (w *world) illnessOf(serial string) string {
 func (w *world) healDrive(serial string) string {
 	fault := w.illnessOf(serial)
 	w.lifted(fault + " " + serial)
+	if t := w.heals[serial]; t != nil {
+		t.Stop()
+	}
 	err := w.inject(serial, "heal", nil)
 	for _, d := range w.drives() {
 		if d.serial == serial && fault == "resize" && d.present { // in another bay the kernel has read what was left of its table

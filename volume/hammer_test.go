@@ -97,10 +97,11 @@ type world struct {
 	*killer
 	clock   *jumpy
 	tools   *illTools
-	full    bool              // the disk of the store
-	born    []string          // serial numbers that the drives were made with
-	twinOf  [2]string         // a drive, and the one that has its serial number
-	ids     map[string]string // drive id -> serial number
+	full    bool                   // the disk of the store
+	born    []string               // serial numbers that the drives were made with
+	twinOf  [2]string              // a drive, and the one that has its serial number
+	heals   map[string]*time.Timer // of drives that hang or are slow
+	ids     map[string]string      // drive id -> serial number
 	pods    map[*client]*pod
 	spoiled map[string][]scar // what a hand overwrote, by serial number
 	snaps   []*keptSnapshot
@@ -186,7 +187,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w := &world{stand: &stand{T: t, sim: sim, st: store.Memory()}, killer: &killer{}, clock: clock, ids: map[string]string{}, pods: map[*client]*pod{}, spoiled: map[string][]scar{},
 		model: &model{marks: map[uint64]*stamp{}, claimed: map[string]bool{}, keep: map[string][]extent{}, faults: map[string]time.Time{}, ended: map[string]time.Time{}, mayReturn: map[string]map[uint64]bool{}}}
-	w.without = withoutOf(t)
+	w.without, w.heals = withoutOf(t), map[string]*time.Timer{}
 	w.opt = volume.Options{After: w.killer.step, Heal: seed%2 == 0, Tick: 10 * time.Second, Log: hammerLog(t)}
 	w.tools = &illTools{Machine: sim}
 	w.machine, w.lvm = w.tools, w.tools
