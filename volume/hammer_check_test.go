@@ -160,10 +160,10 @@ func (w *world) calm(c *client) {
 	}
 }
 
-// quiet says whether nothing but a twin is wrong with a drive, nor was lately.
+// quiet says whether nothing but a duplicate is wrong with a drive, nor was lately.
 func (w *world) quiet(serial string) bool {
 	for what := range w.faults {
-		if strings.HasSuffix(what, " "+serial) && !strings.HasPrefix(what, "twin ") {
+		if strings.HasSuffix(what, " "+serial) && !strings.HasPrefix(what, "duplicate ") {
 			return false
 		}
 	}
@@ -200,7 +200,7 @@ func (w *world) faultsOf(c *client) (out []string) {
 
 // hurts says whether a fault of a drive concerns a volume on it.
 func (w *world) hurts(kind, drive string, c *client) bool {
-	if kind == "twin" || slices.ContainsFunc(illnesses, func(x illness) bool { return x.fault == kind && !x.shows }) {
+	if kind == "duplicate" || slices.ContainsFunc(illnesses, func(x illness) bool { return x.fault == kind && !x.shows }) {
 		return false
 	}
 	return kind != "label" || c.volume.Location.VG != "" && w.stands(drive)
@@ -400,8 +400,9 @@ func (w *world) decide(c *client, err error) error {
 		w.note(0, "adopt", c.said(err))
 		return errors.Join(err, w.use(c))
 	case advised("retry"):
-		w.note(0, "retry", id)                                   // older records say that it is being made, or removed
-		if err := w.e.RetryVolume(w.Context(), id); err != nil { // of the two volumes of its id, older records by a clock that was ahead name the other one
+		w.note(0, "retry", id) // older records say that it is being made, or removed
+		if err := w.e.RetryVolume(w.Context(), id); err != nil {
+			// Of two volumes of its id, the records name the other one, and by a clock that was ahead it is the newer one.
 			ended := w.e.DeleteVolume(w.Context(), id)
 			w.note(0, "delete", fmt.Sprintf("%s, which was not made: %v", id, ended))
 			return errors.Join(ended, w.e.AdoptVolume(w.Context(), id), w.use(c))

@@ -173,7 +173,7 @@ func (w *world) healDrive(serial string) string {
 // inject injects a fault into a drive, whatever serial number it shows.
 func (w *world) inject(serial, fault string, args hostsim.Args) error {
 	f := hostsim.Fault{Drive: serial, Fault: fault, Args: args}
-	if slices.Contains(w.twinOf[:], serial) {
+	if slices.Contains(w.duplicateOf[:], serial) {
 		f.Drive, f.Bay = "", w.bayOf(serial)
 	}
 	return w.sim.Inject(f)
@@ -227,10 +227,10 @@ func (w *world) cutPower(*rand.Rand) string {
 	return "the machine"
 }
 
-// twin gives a drive that holds nothing the serial number of another one, as a batch that was labelled wrongly has it. It ends that of one that has it.
-func (w *world) twin(r *rand.Rand) string {
-	if w.twinOf[1] != "" {
-		return w.endTwin()
+// duplicateSerial gives a drive that holds nothing the serial number of another one, as a batch that was labelled wrongly has it. It ends that of one that has it.
+func (w *world) duplicateSerial(r *rand.Rand) string {
+	if w.duplicateOf[1] != "" {
+		return w.endDuplicate()
 	}
 	of := w.anyDrive(r, func(s string) bool { return w.claimed[s] && w.whole(s) && w.isPresent(s) && !w.empty(s) })
 	d := w.anyDrive(r, func(s string) bool {
@@ -241,20 +241,20 @@ func (w *world) twin(r *rand.Rand) string {
 	}
 	w.locked(func() { w.keep[d.serial] = []extent{{0, d.size}} })
 	w.must(w.inject(d.serial, "duplicate-serial", hostsim.Args{"of": w.bayOf(of.serial)}))
-	w.fault("twin " + of.serial)
-	w.fault("twin " + d.serial)
-	w.twinOf = [2]string{of.serial, d.serial}
+	w.fault("duplicate " + of.serial)
+	w.fault("duplicate " + d.serial)
+	w.duplicateOf = [2]string{of.serial, d.serial}
 	return fmt.Sprint(d.serial, " of ", of.serial)
 }
 
 func (w *world) bayOf(serial string) string { return w.sim.View()[slices.Index(w.born, serial)].Bay }
 
-func (w *world) endTwin() string {
-	of, serial := w.twinOf[0], w.twinOf[1]
+func (w *world) endDuplicate() string {
+	of, serial := w.duplicateOf[0], w.duplicateOf[1]
 	w.must(w.inject(serial, "change-serial", hostsim.Args{"serial": serial}))
-	w.twinOf = [2]string{}
-	w.lifted("twin " + of)
-	w.lifted("twin " + serial)
+	w.duplicateOf = [2]string{}
+	w.lifted("duplicate " + of)
+	w.lifted("duplicate " + serial)
 	w.locked(func() { delete(w.keep, serial) })
 	return serial + " is itself"
 }
@@ -266,8 +266,8 @@ func (w *world) recover() {
 			w.healDrive(d.serial)
 		}
 	}
-	if w.twinOf[1] != "" {
-		w.endTwin()
+	if w.duplicateOf[1] != "" {
+		w.endDuplicate()
 	}
 	w.tools.set("", 0)
 	w.full = false
@@ -281,7 +281,7 @@ func (w *world) recover() {
 	}
 }
 
-// identify ends that a drive cannot be identified, though its twin is gone: the records are older than what it holds.
+// identify ends that a drive cannot be identified, though its duplicate is gone: the records are older than what it holds.
 func (w *world) identify() {
 	for _, d := range w.mgr.Snapshot().Drives {
 		if d.Status != drivebay.StatusUnknown || !strings.Contains(d.IdentityIssue, "cannot be identified") {

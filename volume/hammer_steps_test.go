@@ -32,7 +32,7 @@ func init() {
 		{"pull", 3, (*world).pull}, {"return", 5, (*world).back}, {"unmount", 2, (*world).unmountOne}, {"lift", 2, func(w *world, _ *rand.Rand) string { return w.settle() }},
 		{"label", 2, (*world).spoilLabel}, {"zap", 2, (*world).zap}, {"foreign", 2, (*world).intrude}, {"copy", 2, (*world).copyDrive},
 		{"ail", 7, (*world).ail}, {"tools", 3, (*world).ailTools}, {"full", 3, (*world).fillDisk}, {"bay", 2, (*world).otherBay}, {"cordon", 2, (*world).cordon},
-		{"rotate", 3, (*world).rotate}, {"power", 2, (*world).cutPower}, {"twin", 3, (*world).twin},
+		{"rotate", 3, (*world).rotate}, {"power", 2, (*world).cutPower}, {"duplicate", 3, (*world).duplicateSerial},
 		{"lose", 1, (*world).loseStore}, {"backup", 2, (*world).keepStore}, {"restore", 1, (*world).restoreStore},
 	}
 }

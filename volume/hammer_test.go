@@ -95,22 +95,22 @@ type world struct {
 	*stand
 	*model
 	*killer
-	clock   *jumpy
-	tools   *illTools
-	full    bool                   // the disk of the store
-	born    []string               // serial numbers that the drives were made with
-	twinOf  [2]string              // a drive, and the one that has its serial number
-	heals   map[string]*time.Timer // of drives that hang or are slow
-	ids     map[string]string      // drive id -> serial number
-	pods    map[*client]*pod
-	spoiled map[string][]scar // what a hand overwrote, by serial number
-	snaps   []*keptSnapshot
-	backup  *backup
-	history []string
-	stopMgr func()
-	started time.Time // the daemon, or its engine alone
-	names   int
-	without map[string]bool
+	clock       *jumpy
+	tools       *illTools
+	full        bool                   // the disk of the store
+	born        []string               // serial numbers that the drives were made with
+	duplicateOf [2]string              // a drive, and the one that has its serial number
+	heals       map[string]*time.Timer // of drives that hang or are slow
+	ids         map[string]string      // drive id -> serial number
+	pods        map[*client]*pod
+	spoiled     map[string][]scar // what a hand overwrote, by serial number
+	snaps       []*keptSnapshot
+	backup      *backup
+	history     []string
+	stopMgr     func()
+	started     time.Time // the daemon, or its engine alone
+	names       int
+	without     map[string]bool
 }
 
 // jumpy is a clock that is set while no daemon runs: one that runs counts its own time by the

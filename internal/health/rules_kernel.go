@@ -126,7 +126,7 @@ var kernelRules = []Rule{
 	},
 	{
 		Code:    "KernelErrors",
-		Suspect: "the kernel log has {kernelOther} other errors of the drive in 24 h that did not come because it was pulled, or the kernel's error counter increased by {kernelIOErrors} in 1 h",
+		Suspect: "the kernel log has {kernelOther} other errors of the drive in 24 h that did not come because it was pulled, or the kernel's error counter increased by {kernelIOErrors} in 1 h, in two assessments in a row",
 		Advice:  checkLink,
 		Source:  "kernel log; /sys/block/*/device/ioerr_cnt, which is above zero on sound drives and also counts commands that the drive rejects: only growth is evidence",
 		Polls:   2, // a drive that is being pulled is gone within a second

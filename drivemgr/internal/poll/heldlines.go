@@ -23,22 +23,18 @@ const (
 // the kernel gives the name of a disk to no other one while the first one is open.
 var wholeDisk = regexp.MustCompile(`^([shv]d[a-z]+|xvd[a-z]+|nvme\d+(c\d+)?n\d+|mmcblk\d+|pmem\d+)$`)
 
-// ofPartition matches the name of a partition, and takes the name of its disk from it. A new partition can fail before the listing that shows it.
-var ofPartition = regexp.MustCompile(`^([shv]d[a-z]+|xvd[a-z]+|(?:nvme\d+(?:c\d+)?n\d+|mmcblk\d+|pmem\d+)(?:p))\d+$`)
-
-// waitsForListing reports whether the next listing can show which drive a name is of. That of a partition of a drive that was pulled can be given to one of
-// another drive: no listing shows which of the two a line is about.
+// waitsForListing reports whether the next listing can show which drive the name of a disk or partition is of: a new partition can fail before it is listed.
+// The name of a partition of a drive that was pulled can be given to one of another drive: no listing shows which of the two a line is about.
 func (m *Poller) waitsForListing(dev string) bool {
 	if wholeDisk.MatchString(dev) {
 		return true
 	}
-	is := ofPartition.FindStringSubmatch(dev)
-	if is == nil {
-		return false
-	}
-	disk := is[1]
+	disk := strings.TrimRight(dev, "0123456789")
 	if !wholeDisk.MatchString(disk) { // "nvme0n1p"
 		disk = strings.TrimSuffix(disk, "p")
+	}
+	if !wholeDisk.MatchString(disk) {
+		return false
 	}
 	for _, t := range m.State.Drives {
 		if !t.Present && NamesDrive(disk, &t.Drive) {

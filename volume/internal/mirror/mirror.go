@@ -118,10 +118,10 @@ func (e *Mirrors) live(ctx context.Context, v *drivebay.Volume, legs []mirrorLeg
 func (e *Mirrors) attached(l drivebay.Location, legs []mirrorLeg) []mirrorLeg {
 	out, s := slices.Clone(legs), e.Drives.Snapshot()
 	lv := partitions.LVIn(e.Groups.LVMNow().Group(l.VG), l)
+	if lv == nil || !lv.Active {
+		return out
+	}
 	for i := range out {
-		if lv == nil || !lv.Active {
-			break
-		}
 		if is, known := e.Device.LegAttached(l, groups.NumOf(lv), i); known {
 			out[i].here = is && (out[i].drive == "" || DriveHere(s, out[i].drive))
 		}
