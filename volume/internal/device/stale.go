@@ -27,8 +27,19 @@ func (e *Opener) LockGone(ctx context.Context, v *drivebay.Volume) error {
 		return nil
 	}
 	m, is, err := e.Mapping(v)
-	if err != nil || !is || e.StandsOn(v.Location, "sys/block/"+m.Name, e.partitionsHere(v.Location)) {
+	if err != nil || !is {
 		return err
+	}
+	below, err := e.Machine.ReadDir("sys/block/" + m.Name + "/slaves")
+	if err != nil || len(below) != 1 {
+		return err
+	}
+	at := "sys/class/block/" + below[0]
+	if title, err := e.MountTable.MapperName(at); err != nil || title != lvm.MapperName(v.Location.VG, v.Location.LV) {
+		return nil // DRBD is between them, and holds the logical volume
+	}
+	if e.StandsOn(v.Location, at, e.partitionsHere(v.Location)) {
+		return nil
 	}
 	return e.Lock(ctx, v)
 }
