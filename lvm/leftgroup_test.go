@@ -1,6 +1,7 @@
 package lvm
 
 import (
+	"encoding/hex"
 	"fmt"
 	"testing"
 )
@@ -34,6 +35,39 @@ func TestHaveLeft(t *testing.T) {
 		"no sequence number":           {fmt.Sprintf("{\nid = %q\nseqno = 99999999999999999999\n", one), []Group{group(one, 3)}, false},
 	} {
 		if got := (&Report{Groups: c.shown}).HaveLeft([]byte(c.start)); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestInNoGroup: the headers are those that lvm2 2.03.16 wrote on partitions of 64 MiB.
+func TestInNoGroup(t *testing.T) {
+	header := func(text string) []byte {
+		b, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := make([]byte, LeftTexts)
+		copy(start[4096:], b)
+		return start
+	}
+	const (
+		removed = "16d68edb204c564d3220785b35412572304e2a3e01000000001000000000000000f00f0000000000"
+		used    = "d5f72113204c564d3220785b35412572304e2a3e01000000001000000000000000f00f000000000000020000000000008b0300000000000089e2d26e00000000"
+	)
+	damaged := header(removed)
+	damaged[4096+300] = 1
+	for name, c := range map[string]struct {
+		start []byte
+		want  bool
+	}{
+		"after pvcreate, vgremove, vgreduce and pvremove": {header(removed), true},
+		"in a group":     {header(used), false},
+		"wrong checksum": {damaged, false},
+		"no header":      {header(""), false},
+		"cut short":      {header(removed)[:4096+511], false},
+	} {
+		if got := InNoGroup(c.start); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -291,7 +291,7 @@ func (e *Inventory) blankRange(ctx context.Context, d *drivebay.Drive, p gpt.Par
 
 // whyUnreadPV is whyUnread for the logical volumes of a drive. A partition that reads
 // back blank was meant for a physical volume and has none. Another one whose physical
-// volume LVM does not see has none if the groups that it was in go on without it.
+// volume LVM does not see has none if it is in no group, or if the groups that it was in go on without it.
 func (e *Inventory) whyUnreadPV(ctx context.Context, d *drivebay.Drive, p partitions.Part) string {
 	e.Ledger.Mu.Lock()
 	x := e.Partitions.Index.LVM
@@ -313,11 +313,11 @@ func (e *Inventory) whyUnreadPV(ctx context.Context, d *drivebay.Drive, p partit
 	return why
 }
 
-// hasLeft reports whether a range of a drive, in which LVM sees no physical volume, was one of groups
+// hasLeft reports whether a range of a drive, in which LVM sees no physical volume, is in no group, or was one of groups
 // that have removed it since.
 func (e *Inventory) hasLeft(ctx context.Context, d *drivebay.Drive, start, size uint64) bool {
 	b, err := readRange(ctx, e, d, start, min(size, lvm.LeftTexts), func(r *io.SectionReader) ([]byte, error) { return io.ReadAll(r) })
-	return err == nil && e.Groups.LVMNow().Reported().HaveLeft(b)
+	return err == nil && (lvm.InNoGroup(b) || e.Groups.LVMNow().Reported().HaveLeft(b))
 }
 
 // whyUnseen returns why LVM does not see the physical volume in a partition; "" if it

@@ -76,8 +76,10 @@ func (e *Writer) dropGroup(l drivebay.Location, but string) []steps.Step {
 			if err := e.LVMRun(ctx, l, steps); err != nil {
 				return err
 			}
-			left := slices.DeleteFunc(slices.Clone(l.Drives), func(id string) bool { return e.counted(id, but) }) // the others are of the next group
-			for _, id := range left {
+			for _, id := range l.Drives {
+				if e.counted(id, but) { // the other one wipes what is left
+					continue
+				}
 				if err := e.Erase.WipeAllRemains(ctx, l, id); err != nil {
 					return err
 				}
@@ -85,7 +87,7 @@ func (e *Writer) dropGroup(l drivebay.Location, but string) []steps.Step {
 			if err := e.LVMRun(ctx, l, lvm.RemoveGroup(l.VG, e.Labels(r, l)...)); err != nil {
 				return err
 			}
-			for _, id := range left {
+			for _, id := range l.Drives { // also where another one stays: its record may be lost before it goes
 				if err := e.clearRemoved(ctx, id); err != nil {
 					return err
 				}
