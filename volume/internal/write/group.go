@@ -76,18 +76,22 @@ func (e *Writer) dropGroup(l drivebay.Location, but string) []steps.Step {
 			if err := e.LVMRun(ctx, l, steps); err != nil {
 				return err
 			}
+			var removed []string
 			for _, id := range l.Drives {
-				if e.counted(id, but) { // the other one wipes what is left
-					continue
+				counted := e.counted(id, but) // then the partition stays, also for the next group
+				if !counted {
+					if err := e.Erase.WipeAllRemains(ctx, l, id); err != nil {
+						return err
+					}
 				}
-				if err := e.Erase.WipeAllRemains(ctx, l, id); err != nil {
-					return err
+				if !counted || e.label(r, l, id) != "" {
+					removed = append(removed, id)
 				}
 			}
 			if err := e.LVMRun(ctx, l, lvm.RemoveGroup(l.VG, e.Labels(r, l)...)); err != nil {
 				return err
 			}
-			for _, id := range l.Drives { // also where another one stays: its record may be lost before it goes
+			for _, id := range removed {
 				if err := e.clearRemoved(ctx, id); err != nil {
 					return err
 				}
@@ -155,17 +159,25 @@ func (e *Writer) others(but string, at func(drivebay.Location) bool) bool {
 }
 
 // Labels returns the UUIDs of the physical volumes on the partitions of a location that are in its group
-// or in no group. One in another group was made there since.
+// or in no group.
 func (e *Writer) Labels(r *lvm.Report, l drivebay.Location) []string {
 	var out []string
 	for _, id := range l.Drives {
-		if p, ok := e.Groups.PVPart(id); ok {
-			if pv, g := r.On(p.Dev); pv != nil && (g == nil || g.Name == l.VG) {
-				out = append(out, pv.UUID)
-			}
+		if uuid := e.label(r, l, id); uuid != "" {
+			out = append(out, uuid)
 		}
 	}
 	return out
+}
+
+// label returns the UUID of such a physical volume on a drive. One in another group was made there since.
+func (e *Writer) label(r *lvm.Report, l drivebay.Location, drive string) string {
+	if p, ok := e.Groups.PVPart(drive); ok {
+		if pv, g := r.On(p.Dev); pv != nil && (g == nil || g.Name == l.VG) {
+			return pv.UUID
+		}
+	}
+	return ""
 }
 
 // MaybeReport is ReportOf for a location that may have no physical volume any more: the report is empty
