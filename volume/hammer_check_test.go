@@ -409,6 +409,10 @@ func (w *world) decide(c *client, err error) error {
 		}
 		return w.use(c)
 	}
+	if said == nil && w.givesUp(err) { // older records name another one of its volume group
+		time.Sleep(11 * time.Minute)
+		return w.use(c)
+	}
 	if said == nil {
 		return err
 	}
@@ -480,7 +484,7 @@ func (w *world) blankOut(d aDrive) {
 
 var toForget = regexp.MustCompile("`drivebay volume (forget|snapshot-forget) ([a-z0-9]+)(?: --yes)?`")
 
-// givesUp forgets the volume that an error advises to forget, if it is none of the clients':
+// givesUp forgets the volume that an error advises to forget, if no client has it:
 // only older records say that it is there.
 func (w *world) givesUp(err error) bool {
 	said := toForget.FindStringSubmatch(err.Error())
