@@ -239,6 +239,7 @@ func (w *world) settle() string {
 	for serial := range w.spoiled {
 		w.restoreScars(serial)
 	}
+	w.identify()                 // one that was blanked may be its duplicate, which left
 	time.Sleep(11 * time.Minute) // every drive was looked at again
 	said := w.cancel(nil)
 	w.claimAgain()
