@@ -262,3 +262,34 @@ func TestCopyPulled(t *testing.T) {
 		})
 	}
 }
+
+// TestCopiedAndLost: while copies keep the volumes of a drive from being recorded again, each call for one says so.
+func TestCopiedAndLost(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a partition", "a linear volume"} {
+		for _, away := range []bool{false, true} {
+			onMachine(t, tinyDrives(2), volume.Options{}, func(s *stand) {
+				v := s.make("v", requests()[name])
+				copied := s.other(v)
+				s.clone(s.drive(v).Name, copied.Name)
+				time.Sleep(11 * time.Minute)
+				if away {
+					s.inject(copied.ID, "vanish")
+					time.Sleep(time.Minute)
+					s.loseRecord(v)
+				} else {
+					s.forget()
+				}
+				time.Sleep(11 * time.Minute)
+				again := requests()[name]
+				again.Name = "v"
+				_, created := s.e.CreateVolume(s.Context(), again)
+				for call, err := range map[string]error{"stage": s.stage(v), "create": created, "delete": s.e.DeleteVolume(s.Context(), v.ID)} {
+					if err == nil || !strings.Contains(err.Error(), "one of the two is a copy") || !errors.Is(err, drivebay.ErrUnavailable) && !errors.Is(err, drivebay.ErrRefused) {
+						t.Errorf("%s, its copy is away: %v; %s: %v", name, away, call, err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -126,6 +126,19 @@ func (s *stand) events(kind drivebay.EventKind) (out []string) {
 	return out
 }
 
+// leftOn returns the drives that the events about what volumes left name.
+func (s *stand) leftOn() (drives []string) {
+	s.Helper()
+	all, err := s.st.Events(0, 1000)
+	s.must(err)
+	for _, e := range all {
+		if e.Kind == drivebay.EventVolumeLeft {
+			drives = append(drives, e.Drive)
+		}
+	}
+	return drives
+}
+
 // TestCopyAway: a volume that nobody has leaves its drive with all that is in it.
 func TestCopyAway(t *testing.T) {
 	t.Parallel()

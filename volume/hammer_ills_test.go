@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -281,8 +282,17 @@ func (w *world) recover() {
 	}
 }
 
-// identify ends that a drive cannot be identified, though its duplicate is gone: the records are older than what it holds.
+var toForgetDrive = regexp.MustCompile("run `drivebay forget ([a-z0-9-]+-at-[a-z0-9]+)`")
+
+// identify ends that a drive cannot be identified, though its duplicate is gone: the records are older than what it holds. Where it was
+// recorded under another id meanwhile, that is forgotten.
 func (w *world) identify() {
+	for _, d := range w.mgr.Snapshot().Drives {
+		if other := toForgetDrive.FindStringSubmatch(d.Copy); other != nil {
+			w.note(0, "forget", other[1])
+			w.must(w.mgr.Operate(w.Context(), other[1], drivebay.LeaveForget, ""))
+		}
+	}
 	for _, d := range w.mgr.Snapshot().Drives {
 		if d.Status != drivebay.StatusUnknown || !strings.Contains(d.IdentityIssue, "cannot be identified") {
 			continue

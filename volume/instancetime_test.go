@@ -2,6 +2,7 @@ package volume_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,9 @@ func TestOlderStoreNamesAnOlderVolume(t *testing.T) {
 					time.Sleep(time.Minute)
 					if s.hasMark(v, false) != marked {
 						t.Error("it is the other one")
+					}
+					if left := s.leftOn(); marked && !slices.Equal(left, v.Location.Drives) {
+						t.Errorf("a volume that is not used is on %v; the event names %v", v.Location.Drives, left)
 					}
 				})
 			})
@@ -320,8 +324,14 @@ func TestDeletedWhileUnknown(t *testing.T) {
 				if view, _ := s.e.Volumes().Get(first.ID); view != nil {
 					t.Errorf("%s: it is back: %+v", name, view.Volume)
 				}
-				if left := s.events(drivebay.EventVolumeLeft); len(left) == 0 {
+				left := s.leftOn()
+				if len(left) == 0 {
 					t.Errorf("%s: nothing is said of what is left of it", name)
+				}
+				for _, id := range left {
+					if !slices.Contains(first.Location.Drives, id) {
+						t.Errorf("%s: it was on %v; the event names %q", name, first.Location.Drives, id)
+					}
 				}
 				if name == "ext4 on a partition" && !between {
 					s.must(s.e.AdoptVolume(s.Context(), first.ID)) // an operator wants it after all

@@ -64,7 +64,7 @@ func (e *Adopter) AdoptFrom(ctx context.Context, s *drivebay.Snapshot, x partiti
 // unrecorded takes those volumes that are in no record, or only in one that is older than the
 // drive. It skips a volume that another call holds: that call knows it better. done releases
 // all.
-func (e *Adopter) unrecorded(ctx context.Context, found []drivebay.ForgottenVolume) (mine map[string]bool, done func(), err error) {
+func (e *Adopter) unrecorded(ctx context.Context, drive string, found []drivebay.ForgottenVolume) (mine map[string]bool, done func(), err error) {
 	mine = map[string]bool{}
 	var ends []func()
 	var errs []error
@@ -72,7 +72,7 @@ func (e *Adopter) unrecorded(ctx context.Context, found []drivebay.ForgottenVolu
 		if f.ID != "" {
 			errs = append(errs, e.removedSince(ctx, f.ID))
 		}
-		if f.ID == "" || e.recordNames(f) || mine[f.ID] || e.replaced(f) || e.recordOfAnother(f) != "" {
+		if f.ID == "" || e.recordNames(f) || mine[f.ID] || e.replaced(drive, f) || e.recordOfAnother(f) != "" {
 			continue
 		}
 		end, err := e.Ledger.Begin(f.ID)
@@ -85,7 +85,7 @@ func (e *Adopter) unrecorded(ctx context.Context, found []drivebay.ForgottenVolu
 			if err == nil && !used {
 				f.Replaced = true
 				err = e.Instances.MarkForgotten(f)
-				e.replaced(f) // sends the event
+				e.replaced(drive, f) // sends the event
 			}
 			if errs = append(errs, err); !used {
 				continue
@@ -162,13 +162,13 @@ func (e *Adopter) recordOfAnother(f drivebay.ForgottenVolume) string {
 // replaced reports whether a new volume has the name of a forgotten one, or the volume was
 // deleted without the drive that brings it back. One event reports it, and the volume is left
 // as it is.
-func (e *Adopter) replaced(f drivebay.ForgottenVolume) bool {
+func (e *Adopter) replaced(drive string, f drivebay.ForgottenVolume) bool {
 	was, is := e.Instances.ForgottenAs(f.Key())
 	if !is || !was.Replaced {
 		return false
 	}
 	if _, told := e.Moves.Moves.Reported.LoadOrStore(f.Key(), true); !told {
-		e.Drives.Note(drivebay.Event{At: e.Machine.Now(), Kind: drivebay.EventVolumeLeft, Volume: f.ID,
+		e.Drives.Note(drivebay.Event{At: e.Machine.Now(), Kind: drivebay.EventVolumeLeft, Drive: drive, Volume: f.ID,
 			Cause: fmt.Sprintf("%s holds a volume that was deleted without this drive, or was forgotten before a new one was made under its name: it is not used, and its room is taken until it is removed by hand; `drivebay volume adopt %s` takes it in while no volume has its name", f.Instance, f.ID)})
 	}
 	return true
@@ -192,7 +192,7 @@ func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drive
 	if strange && (d.Content.Kind == drivebay.ContentUnknown || partitions.Stuck(*d)) { // no volume is held while this waits for the drive
 		return fmt.Errorf("drive %s: %w: %s", d.ID, drivebay.ErrUnavailable, partitions.NotReadYet(d))
 	}
-	mine, done, err := e.unrecorded(ctx, found)
+	mine, done, err := e.unrecorded(ctx, d.ID, found)
 	defer done()
 	if !slices.Contains(slices.Collect(maps.Values(mine)), true) {
 		return err
@@ -213,7 +213,7 @@ func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drive
 		if i < 0 || !mine[id] || instances.LeftBehind(d, p) || partitions.IsOldCopy(table[i]) || !readable(table[i].Type) {
 			continue
 		}
-		if f := (drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(table[i].GUID)}); e.replaced(f) || e.recordOfAnother(f) != "" {
+		if f := (drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(table[i].GUID)}); e.replaced(d.ID, f) || e.recordOfAnother(f) != "" {
 			continue
 		}
 		err := e.adoptPart(ctx, d, p, table[i], len(parts) == 1)

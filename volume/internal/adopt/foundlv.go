@@ -39,7 +39,7 @@ func (e *Adopter) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.G
 			found = append(found, drivebay.ForgottenVolume{ID: id, Instance: partitions.InstanceOfLV(&g.LVs[i])})
 		}
 	}
-	mine, done, err := e.unrecorded(ctx, found)
+	mine, done, err := e.unrecorded(ctx, l.Drives[0], found)
 	defer done()
 	if !slices.Contains(slices.Collect(maps.Values(mine)), true) {
 		return err
@@ -64,7 +64,7 @@ func (e *Adopter) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.G
 	for i := range g.LVs {
 		lv := &g.LVs[i]
 		f := drivebay.ForgottenVolume{ID: groups.IDOfLV(lv), Instance: partitions.InstanceOfLV(lv)}
-		if !mine[f.ID] || e.replaced(f) || e.recordOfAnother(f) != "" {
+		if !mine[f.ID] || e.replaced(l.Drives[0], f) || e.recordOfAnother(f) != "" {
 			continue
 		}
 		t, at := groups.TagsOf(lv), l

@@ -69,7 +69,8 @@ var ErrElsewhere = fmt.Errorf("%w: a drive has a volume of that name that no rec
 // OnDrive is a volume of some id on the drives.
 type OnDrive struct {
 	drivebay.ForgottenVolume
-	Drive string
+	Drive string            // or its volume group, for people
+	On    []string          // the ids of its drives
 	Half  bool              // it is being made or wiped: its content is not the volume's
 	At    mounttable.Device // if the kernel has one
 }
@@ -85,7 +86,7 @@ func (e *Finder) InstancesOf(id string) []OnDrive {
 		d := &s.Drives[i]
 		for _, p := range e.Partitions.Index.Parts[d.ID] {
 			if p.Title == title && !LeftBehind(d, p) && !e.Partitions.OldCopy(d.ID, p.GUID) {
-				out = append(out, OnDrive{drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.GUID)}, d.ID, e.Partitions.TypeOf(d.ID, p) == ledger.TypeMaking, p.Device})
+				out = append(out, OnDrive{drivebay.ForgottenVolume{ID: id, Instance: strings.ToLower(p.GUID)}, d.ID, []string{d.ID}, e.Partitions.TypeOf(d.ID, p) == ledger.TypeMaking, p.Device})
 			}
 		}
 	}
@@ -99,7 +100,7 @@ func (e *Finder) InstancesOf(id string) []OnDrive {
 		}
 		for j := range g.LVs {
 			if lv := &g.LVs[j]; groups.IDOfLV(lv) == id {
-				o := OnDrive{ForgottenVolume: drivebay.ForgottenVolume{ID: id, Instance: partitions.InstanceOfLV(lv)}, Drive: inGroup(g), Half: partitions.TagOf(lv, groups.KeyState) == groups.HalfMade}
+				o := OnDrive{ForgottenVolume: drivebay.ForgottenVolume{ID: id, Instance: partitions.InstanceOfLV(lv)}, Drive: inGroup(g), On: e.Partitions.Index.LVM.DrivesOf(g), Half: partitions.TagOf(lv, groups.KeyState) == groups.HalfMade}
 				if lv.Active && lv.Major >= 0 {
 					o.At = mounttable.Device{Num: groups.NumOf(lv), Name: fmt.Sprintf("dm-%d", lv.Minor)} // Linux, drivers/md/dm.c, alloc_dev
 				}
@@ -377,7 +378,7 @@ func (e *Finder) MarkOthersForgotten(r *drivebay.VolumeRecord, which func(OnDriv
 	return e.markOthers(e.OthersOf(r.Volume.ID, LocationsOf(r)...), which, &r.Volume, fmt.Sprintf("another volume %q", r.Volume.Name))
 }
 
-// markOthers marks the selected ones as forgotten; an event of v reports each.
+// markOthers marks the selected ones as forgotten; an event of each of their drives reports it.
 func (e *Finder) markOthers(others []OnDrive, which func(OnDrive) bool, v *drivebay.Volume, what string) error {
 	var errs []error
 	for _, o := range others {
@@ -385,7 +386,10 @@ func (e *Finder) markOthers(others []OnDrive, which func(OnDrive) bool, v *drive
 			continue
 		}
 		errs = append(errs, e.MarkForgotten(o.ForgottenVolume))
-		e.Ledger.Note(drivebay.EventVolumeLeft, v, fmt.Sprintf("%s has %s (%s): it comes from before, is not used, and is never what a request for that name gets", o.Drive, what, o.Instance))
+		for _, id := range o.On {
+			e.Drives.Note(drivebay.Event{At: e.Machine.Now(), Kind: drivebay.EventVolumeLeft, Drive: id, Volume: v.ID, To: v.CSIStatus.String(),
+				Cause: fmt.Sprintf("%s has %s (%s): it comes from before, is not used, and is never what a request for that name gets", o.Drive, what, o.Instance)})
+		}
 	}
 	return errors.Join(errs...)
 }

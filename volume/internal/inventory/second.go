@@ -15,9 +15,21 @@ func (e *Inventory) RefuseSecond(id string, own ...drivebay.Location) error {
 		return err
 	}
 	if others := e.Instances.OthersOf(id, own...); len(others) > 0 {
-		return fmt.Errorf("volume %s: %w: %s: it is taken in; retry later", id, instances.ErrElsewhere, others[0].Drive)
+		return fmt.Errorf("volume %s: %w: %s; retry later", id, instances.ErrElsewhere, e.whyNotAdopted(others[0]))
 	}
 	return e.Instances.RefuseOldCopy(id)
+}
+
+// whyNotAdopted returns where a volume is, and why it has no record yet.
+func (e *Inventory) whyNotAdopted(o instances.OnDrive) string {
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	for _, id := range o.On {
+		if err := e.NotAdopted[id]; err != nil {
+			return err.Error()
+		}
+	}
+	return o.Drive + ": it is taken in"
 }
 
 // RefuseSecondInstance is RefuseSecond for a volume that may be on its drive already.

@@ -334,6 +334,8 @@ func (e *Inventory) whyUnseen(d *drivebay.Drive, p partitions.Part) string {
 		return "it does not answer"
 	case e.Capabilities.LacksLVM() != nil:
 		return "its logical volumes cannot be listed: " + e.Capabilities.LacksLVM().Error()
+	case d.Copy != "":
+		return d.Copy
 	case x == nil || x.PVs[d.ID] != p.Dev:
 		return "LVM has not read it yet"
 	}

@@ -122,6 +122,17 @@ func (x *LVMIndex) NowSuspended() map[string]bool {
 	return out
 }
 
+// DrivesOf returns the drives that have a physical volume of a group.
+func (x *LVMIndex) DrivesOf(g *lvm.Group) (out []string) {
+	for id, dev := range x.PVs {
+		if _, in := x.Report.On(dev); in != nil && in.Name == g.Name {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Group returns our group of a name, or nil. LVM activates nothing of an exported one, and we change none without our tag.
 func (x *LVMIndex) Group(name string) *lvm.Group {
 	if x == nil {
