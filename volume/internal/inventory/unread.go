@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -334,10 +335,8 @@ func (e *Inventory) whyUnseen(d *drivebay.Drive, p partitions.Part) string {
 		return "it does not answer"
 	case e.Capabilities.LacksLVM() != nil:
 		return "its logical volumes cannot be listed: " + e.Capabilities.LacksLVM().Error()
-	case d.Copy != "":
-		return d.Copy
 	case x == nil || x.PVs[d.ID] != p.Dev:
-		return "LVM has not read it yet"
+		return cmp.Or(d.Copy, "LVM has not read it yet") // LVM is not asked about a copy
 	}
 	return "LVM does not see the physical volume in its partition " + p.Name
 }
