@@ -219,7 +219,11 @@ func (w *world) named(serial string) bool {
 // zap clears both copies of the table of a drive that holds volumes (sgdisk --zap-all).
 func (w *world) zap(r *rand.Rand) string {
 	d := w.anyDrive(r, func(s string) bool { return w.claimed[s] && w.whole(s) && w.isPresent(s) && w.named(s) })
-	if d.name == "" || len(w.partitionsOf(d)) == 0 { // records may only mean to put something there
+	holds := func(dev string) bool { // records may only mean to put something there, or not yet have copied it
+		text, _ := w.sim.ReadFile("sys/class/block/" + strings.TrimPrefix(dev, "/dev/") + "/uevent")
+		return !strings.Contains(string(text), "PARTNAME=drivebay-new-")
+	}
+	if d.name == "" || !slices.ContainsFunc(w.partitionsOf(d), holds) {
 		return "-"
 	}
 	const first, last = 34 * 512, 33 * 512

@@ -95,7 +95,7 @@ func (e *Copier) FollowMove(r *drivebay.VolumeRecord) {
 		})
 	case partitions.MoveOf(r) == nil:
 	case e.Moves.Moves.Of(id) != nil:
-		if copying := !inventory.Moved(r) && !takenBack(r) && !e.hasArrived(r); copying && (e.isUnwanted(r) || e.hasUnfitTarget(r)) {
+		if copying := !inventory.Moved(r) && !inventory.TakenBack(r) && !e.hasArrived(r); copying && (e.isUnwanted(r) || e.hasUnfitTarget(r)) {
 			e.stopMove(id)
 		}
 	case !inventory.Moved(r) && e.hasArrived(r):
@@ -107,7 +107,7 @@ func (e *Copier) FollowMove(r *drivebay.VolumeRecord) {
 			m.Firm.Store(true)
 			return e.settleMove(ctx, id)
 		})
-	case r.Volume.Usage == drivebay.VolumeInUse && !takenBack(r) && e.Expand.RoomWanted(r):
+	case r.Volume.Usage == drivebay.VolumeInUse && !inventory.TakenBack(r) && e.Expand.RoomWanted(r):
 		e.beginMove(id, "copy", false, func(ctx context.Context, m *moves.CopyMove) error { return e.moveForRoom(ctx, id, m) })
 	case r.Volume.Usage == drivebay.VolumeInUse || r.Volume.Usage == drivebay.VolumeReleased:
 		e.beginMove(id, "take back", false, func(ctx context.Context, _ *moves.CopyMove) error { return e.takeBack(ctx, id) })

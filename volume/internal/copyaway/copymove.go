@@ -30,13 +30,17 @@ func (e *Copier) moveAway(ctx context.Context, id string, m *moves.CopyMove) err
 	if err != nil {
 		return err
 	}
-	if takenBack(&rec) { // what was copied may be wiped already
+	if inventory.TakenBack(&rec) { // what was copied may be wiped already
 		return e.takeBack(ctx, id)
 	}
 	if err := e.verifyTarget(&rec); err != nil {
 		return errors.Join(err, e.takeBack(ctx, id))
 	}
 	if rec, err = e.correctAwaitsKey(ctx, rec); err != nil {
+		return err
+	}
+	from, to := piecesOf(&rec)
+	if err := maybeMoved(e.isThere(ctx, from), to); err != nil {
 		return err
 	}
 	e.Watch.StopScrub(ctx, id)
@@ -264,12 +268,13 @@ func cannotBeWiped(tries int, d *drivebay.Drive, why error) bool {
 	return (d.Health == drivebay.HealthBad || tries >= erase.MaxCleanUps) && !errors.Is(why, drivebay.ErrPending)
 }
 
-// takeBackStep is recorded before anything of a copy is removed: the copy does not continue
-// then.
-const takeBackStep = "take back"
-
-func takenBack(r *drivebay.VolumeRecord) bool {
-	return partitions.MoveOf(r) != nil && slices.Contains(r.Work.Made, takeBackStep)
+// maybeMoved returns an error if the drive that a volume is to leave does not show it (there, of isThere): its record may be older than
+// its move, and the target have the only copy.
+func maybeMoved(there error, to *drivebay.Volume) error {
+	if errors.Is(there, errLeft) {
+		return fmt.Errorf("its record may be older than its move: reconnect drive %s: %w", to.Location.Drives[0], there)
+	}
+	return nil
 }
 
 // takeBack ends an unfinished move: it wipes what was copied, and the volume stays where it
@@ -280,10 +285,10 @@ func (e *Copier) takeBack(ctx context.Context, id string) error {
 		return err
 	}
 	from, piece := piecesOf(&rec)
-	if err := e.isThere(ctx, from); errors.Is(err, errLeft) { // only a volume that has moved leaves its old drive
-		return fmt.Errorf("its record is older than its move: reconnect drive %s: %w", piece.Location.Drives[0], err)
+	if err := maybeMoved(e.isThere(ctx, from), piece); err != nil {
+		return err
 	}
-	if err := e.Erase.RecordStep(id, takeBackStep); err != nil {
+	if err := e.Erase.RecordStep(id, inventory.TakeBackStep); err != nil {
 		return err
 	}
 	err = e.Steps.Run(ctx, id, e.removePiece(piece, write.EntryOfMove(&rec)))

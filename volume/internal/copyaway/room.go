@@ -14,7 +14,7 @@ import (
 
 // GrowsByMove reports whether a volume is moving to a place where it can have a size.
 func GrowsByMove(r *drivebay.VolumeRecord, size uint64) bool {
-	return expand.GrowsItself(r) && !inventory.Moved(r) && !takenBack(r) && r.Work.Size >= size
+	return expand.GrowsItself(r) && !inventory.Moved(r) && !inventory.TakenBack(r) && r.Work.Size >= size
 }
 
 // moveForRoom is moveAway for a volume that can also stay: it takes a failed attempt back.

@@ -47,6 +47,28 @@ func Moved(r *drivebay.VolumeRecord) bool {
 	return m != nil && r.Volume.Location.Partition == m.To.Partition
 }
 
+// TakeBackStep is recorded before anything of a copy is removed: the copy does not continue
+// then.
+const TakeBackStep = "take back"
+
+// TakenBack reports whether a move ends where it began.
+func TakenBack(r *drivebay.VolumeRecord) bool {
+	return partitions.MoveOf(r) != nil && slices.Contains(r.Work.Made, TakeBackStep)
+}
+
+// mayHaveMoved reports whether a record may be older than the end of its move: the drive that the volume is to leave does not show it.
+// The other drive may then have the only copy. Ledger.Mu is held.
+func (e *Inventory) mayHaveMoved(r *drivebay.VolumeRecord) bool {
+	m := partitions.MoveOf(r)
+	if m == nil || Moved(r) || TakenBack(r) {
+		return false
+	}
+	from := r.Volume
+	from.Location = m.From
+	_, there := e.Partitions.Listed(&from)
+	return !there
+}
+
 // ClassOf returns the class of a volume. For a volume that was found again, it is what can be
 // seen of it.
 func ClassOf(v *drivebay.Volume) drivebay.Class {

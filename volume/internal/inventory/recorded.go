@@ -47,8 +47,8 @@ type recordedUse struct {
 	moving bool   // the volume group is moving: which of its drives have a physical volume changes
 }
 
-// recordedUses returns what the records claim on each drive, by drive id.
-func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.SnapshotRecord) map[string][]recordedUse {
+// recordedUses returns what the records claim on each drive, by drive id. moved selects the volumes that may have moved since their record.
+func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.SnapshotRecord, moved func(*drivebay.VolumeRecord) bool) map[string][]recordedUse {
 	out := map[string][]recordedUse{}
 	add := func(l drivebay.Location, u recordedUse) {
 		if u.guid = l.Partition; l.OnLVM() {
@@ -65,6 +65,11 @@ func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.Snapsh
 				u.names = append(u.names, m.Name)
 			}
 			add(v.Location, u)
+			if moved(r) {
+				m := partitions.MoveOf(r)
+				u.names = append(u.names, m.Name)
+				add(m.To, u)
+			}
 		}
 	}
 	for _, r := range snapshots {
@@ -79,12 +84,14 @@ func recordedUses(volumes []*drivebay.VolumeRecord, snapshots []*drivebay.Snapsh
 func (e *Inventory) RecordedOn(drive string) []recordedUse {
 	var volumes []*drivebay.VolumeRecord // a listing calls this for each drive: other drives' records must cost nothing
 	for _, r := range e.Ledger.All() {
-		if slices.Contains(r.Volume.Location.Drives, drive) {
+		if m := partitions.MoveOf(r); slices.Contains(r.Volume.Location.Drives, drive) || m != nil && slices.Contains(m.To.Drives, drive) {
 			volumes = append(volumes, r)
 		}
 	}
 	snapshots := slices.DeleteFunc(e.Partitions.SnapshotRecords(), func(r *drivebay.SnapshotRecord) bool { return !slices.Contains(r.Snapshot.Location.Drives, drive) })
-	return recordedUses(volumes, snapshots)[drive]
+	e.Ledger.Mu.Lock()
+	defer e.Ledger.Mu.Unlock()
+	return recordedUses(volumes, snapshots, e.mayHaveMoved)[drive]
 }
 
 var ErrLacking = fmt.Errorf("%w", drivebay.ErrRefused)
@@ -197,7 +204,7 @@ func (s PlacementView) doubt(d *drivebay.Drive, parts []partitions.Part) error {
 // Intact refuses to change a volume group while LVM does not report every logical volume
 // that the records name on its drives.
 func (e *Inventory) Intact(l drivebay.Location, r *lvm.Report) error {
-	uses := recordedUses(e.Ledger.All(), e.Partitions.SnapshotRecords())
+	uses := recordedUses(e.Ledger.All(), e.Partitions.SnapshotRecords(), func(*drivebay.VolumeRecord) bool { return false }) // only partitions move
 	for _, id := range l.Drives {
 		for _, u := range uses[id] {
 			if u.vg != l.VG {

@@ -30,7 +30,7 @@ func (e *Inventory) PlacementView() PlacementView {
 			}
 		}
 	}
-	s.uses, s.layouts = recordedUses(records, s.snaps), map[string]string{}
+	s.uses, s.layouts = recordedUses(records, s.snaps, e.mayHaveMoved), map[string]string{}
 	for _, d := range s.Drives.Drives {
 		s.layouts[d.ID] = e.Partitions.IssueOn(d.ID)
 	}
