@@ -232,6 +232,26 @@ func (e *Mirrors) BothLegs(ctx context.Context, v *drivebay.Volume, size uint64)
 	return nil
 }
 
+// Attached reports whether the kernel writes to all legs of a mirror that is active, and records it if not. An inactive one is written
+// to by nothing.
+func (e *Mirrors) Attached(ctx context.Context, v *drivebay.Volume) (bool, error) {
+	r, err := e.Groups.ReportOf(ctx, v.Location)
+	if err != nil {
+		return false, err
+	}
+	legs := e.mirrorLegs(v.Location, r.Group(v.Location.VG), r)
+	c, active, err := e.live(ctx, v, legs)
+	if err != nil || !active {
+		return err == nil, err
+	}
+	for i, leg := range e.attached(v.Location, legs) {
+		if !leg.here || i < len(c.Legs) && c.Legs[i] == 'D' {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // doubt records why no leg may be used.
 func (e *Mirrors) doubt(id string, why error) error {
 	stale, is := errors.AsType[staleError](why)

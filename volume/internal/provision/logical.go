@@ -54,12 +54,23 @@ func (e logicalVolume) complete(secrets drivebay.Secrets, wrote *atomic.Bool) (p
 			plan = append(plan, write.When(e.Write.HalfMade(v), s))
 		}
 	}
+	if v.Location.Kind == drivebay.LocationMirror {
+		plan = append(plan, write.When(e.Write.HalfMade(v), e.legs(v)))
+	}
 	var finish []lvm.Step
 	if !v.AwaitsKey {
 		finish, err = lvm.TagVolume(v.Location.VG, v.Location.LV, nil, []string{groups.StateTag()})
 	}
 	finish = append(finish, lvm.Deactivate(v.Location.VG, v.Location.LV)...)
 	return append(plan, e.Write.LVMStep("finish", v.Location, wrote, func(*lvm.Report) ([]lvm.Step, error) { return finish, nil })), err
+}
+
+// legs returns the step that has all of a new mirror on both legs: a drive that was pulled and put back since its first
+// write has not.
+func (e logicalVolume) legs(v *drivebay.Volume) steps.Step {
+	return steps.Step{Name: "legs",
+		Done: func(ctx context.Context) (bool, error) { return e.Mirror.Attached(ctx, v) },
+		Do:   func(ctx context.Context) error { return e.Mirror.Rejoin(ctx, v) }}
 }
 
 // sizeOfSource returns the size of the logical volume that a copy is made of, by a report; 0: it is not a copy, or not listed. The source may
