@@ -36,10 +36,10 @@ func (s shownGroup) whole() bool {
 
 // drivesSince returns the drives of a group that a location does not name, if each of them got its
 // physical volume by a move: a copy of a drive has the physical volume of another drive. A volume that was
-// adopted during a move is also on the drives that were away then. A location with too few drives was never
+// adopted during a move is also on the drives that were away then. Another location with too few drives was never
 // complete, and has none.
 func (s shownGroup) drivesSince(was drivebay.Location) []string {
-	if len(was.Drives) < ledger.DrivesPerGroup(was.Kind) || partitions.LVIn(s.Group, was) == nil && !s.isOn(was.Drives) {
+	if len(was.Drives) < ledger.DrivesPerGroup(was.Kind) && !was.Found || partitions.LVIn(s.Group, was) == nil && !s.isOn(was.Drives) {
 		return nil
 	}
 	var onto []string
