@@ -81,8 +81,9 @@ type drive struct{ ID, Name, Serial string }
 
 func drives(t *testing.T) []drive {
 	var list struct{ Drives []drive }
-	if err := json.Unmarshal([]byte(drivebay(t, "drives", "-o", "json")), &list); err != nil {
-		t.Fatal(err)
+	said := drivebay(t, "drives", "-o", "json")
+	if err := json.Unmarshal([]byte(said), &list); err != nil {
+		t.Fatalf("%v: %s", err, said)
 	}
 	return list.Drives
 }
