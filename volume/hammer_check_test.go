@@ -58,9 +58,12 @@ func (w *world) readable(c *client) {
 	w.lifted("unreadable " + c.name)
 }
 
-// published says whether a record has the path of a client's pod.
+// published says whether a record has the path of a client's pod. An older record can be that of an earlier volume of the name.
 func (w *world) published(c *client) bool {
 	view, listed := w.e.Volumes().Get(c.volume.ID)
+	if listed && c.unrecorded && instance(view.Location) != instance(c.volume.Location) {
+		return false
+	}
 	return listed && slices.ContainsFunc(view.Publications, func(p drivebay.Publication) bool { return p.Path == target(c.volume, "pod") })
 }
 
