@@ -3,7 +3,6 @@
 package suite
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -81,10 +80,7 @@ type drive struct{ ID, Name, Serial string }
 
 func drives(t *testing.T) []drive {
 	var list struct{ Drives []drive }
-	said := drivebay(t, "drives", "-o", "json")
-	if err := json.Unmarshal([]byte(said), &list); err != nil {
-		t.Fatalf("%v: %s", err, said)
-	}
+	decode(t, &list, "drives")
 	return list.Drives
 }
 

@@ -4,7 +4,6 @@ package suite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -91,9 +90,7 @@ func volumes(t *testing.T) map[string]string {
 			Location struct{ Drives []string }
 		}
 	}
-	if err := json.Unmarshal([]byte(drivebay(t, "volumes", "-o", "json")), &list); err != nil {
-		t.Fatal(err)
-	}
+	decode(t, &list, "volumes")
 	drives := map[string]string{}
 	for _, v := range list.Volumes {
 		drives[v.ID] = v.Location.Drives[0]

@@ -4,7 +4,9 @@
 package suite
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -78,6 +80,21 @@ func drivebay(t *testing.T, args ...string) string {
 		t.Fatalf("drivebay %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// decode decodes what a command prints as JSON. Its notes are on standard error: lines that the kernel did not log are one, after a disk has failed.
+func decode(t *testing.T, v any, args ...string) {
+	t.Helper()
+	var notes bytes.Buffer
+	cmd := lab.Drivebay(t.Context(), append(args, "-o", "json")...)
+	cmd.Stderr = &notes
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, v)
+	}
+	if err != nil {
+		t.Fatalf("drivebay %s: %v: %s%s", strings.Join(args, " "), err, out, &notes)
+	}
 }
 
 // eventually waits until check has no complaint.
