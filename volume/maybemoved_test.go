@@ -47,7 +47,7 @@ func TestMovedSinceItsRecord(t *testing.T) {
 		}
 		undo()
 		s.partprobe(*s.drive(v))
-		s.until("moved", func() bool {
+		s.until("found where it moved to", func() bool {
 			return s.of(v).Location.Drives[0] == v.Location.Drives[0] && s.of(v).Work == "" && !s.of(v).Condition.Abnormal()
 		})
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/drivebay/drivebay/internal/gpt"
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/instances"
-	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
@@ -51,7 +50,7 @@ func (e *Adopter) AdoptFrom(ctx context.Context, s *drivebay.Snapshot, x partiti
 	}
 	for i := 0; x.LVM != nil && i < len(x.LVM.Report.Groups); i++ {
 		if g := &x.LVM.Report.Groups[i]; slices.Contains(g.Tags, lvm.Tag) {
-			members := inventory.PlacementView{Index: x}.Members(g)
+			members := x.LVM.Members(g)
 			note(e.adoptGroup(ctx, s, g, members), slices.Collect(maps.Keys(members))...)
 		}
 	}

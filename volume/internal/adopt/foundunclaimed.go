@@ -12,7 +12,6 @@ import (
 	"github.com/drivebay/drivebay/lvm"
 	"github.com/drivebay/drivebay/volume/internal/groups"
 	"github.com/drivebay/drivebay/volume/internal/instances"
-	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
@@ -53,7 +52,7 @@ func foundIn(s *drivebay.Snapshot, x partitions.Index, typeOf func(string, parti
 			if !slices.Contains(g.Tags, lvm.Tag) {
 				continue
 			}
-			drives := slices.Sorted(maps.Keys(inventory.PlacementView{Index: x}.Members(g)))
+			drives := slices.Sorted(maps.Keys(x.LVM.Members(g)))
 			for j := range g.LVs {
 				if t := groups.TagsOf(&g.LVs[j]); t[groups.KeyWhat] != "snapshot" {
 					add(drivebay.FoundVolume{ID: groups.IDOfLV(&g.LVs[j]), Name: t[groups.KeyName], Kind: place.GroupKind(g), Drives: drives, Size: g.LVs[j].Size, Issue: tagIssue(g, t)}, partitions.InstanceOfLV(&g.LVs[j]))

@@ -39,10 +39,6 @@ func (e *Copier) moveAway(ctx context.Context, id string, m *moves.CopyMove) err
 	if rec, err = e.correctAwaitsKey(ctx, rec); err != nil {
 		return err
 	}
-	from, to := piecesOf(&rec)
-	if err := maybeMoved(e.isThere(ctx, from), to); err != nil {
-		return err
-	}
 	e.Watch.StopScrub(ctx, id)
 	if err := e.Steps.Run(ctx, id, e.Write.AddEntry(write.EntryOfMove(&rec), new(atomic.Bool))); err != nil {
 		return err
@@ -268,15 +264,6 @@ func cannotBeWiped(tries int, d *drivebay.Drive, why error) bool {
 	return (d.Health == drivebay.HealthBad || tries >= erase.MaxCleanUps) && !errors.Is(why, drivebay.ErrPending)
 }
 
-// maybeMoved returns an error if the drive that a volume is to leave does not show it (there, of isThere): its record may be older than
-// its move, and the target have the only copy.
-func maybeMoved(there error, to *drivebay.Volume) error {
-	if errors.Is(there, errLeft) {
-		return fmt.Errorf("its record may be older than its move: reconnect drive %s: %w", to.Location.Drives[0], there)
-	}
-	return nil
-}
-
 // takeBack ends an unfinished move: it wipes what was copied, and the volume stays where it
 // was.
 func (e *Copier) takeBack(ctx context.Context, id string) error {
@@ -285,8 +272,8 @@ func (e *Copier) takeBack(ctx context.Context, id string) error {
 		return err
 	}
 	from, piece := piecesOf(&rec)
-	if err := maybeMoved(e.isThere(ctx, from), piece); err != nil {
-		return err
+	if err := e.isThere(ctx, from); errors.Is(err, errLeft) { // only a volume that has moved leaves its old drive
+		return fmt.Errorf("its record is older than its move: reconnect drive %s: %w", piece.Location.Drives[0], err)
 	}
 	if err := e.Erase.RecordStep(id, inventory.TakeBackStep); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -100,7 +101,7 @@ func (e *Finder) InstancesOf(id string) []OnDrive {
 		}
 		for j := range g.LVs {
 			if lv := &g.LVs[j]; groups.IDOfLV(lv) == id {
-				o := OnDrive{ForgottenVolume: drivebay.ForgottenVolume{ID: id, Instance: partitions.InstanceOfLV(lv)}, Drive: inGroup(g), On: e.Partitions.Index.LVM.DrivesOf(g), Half: partitions.TagOf(lv, groups.KeyState) == groups.HalfMade}
+				o := OnDrive{ForgottenVolume: drivebay.ForgottenVolume{ID: id, Instance: partitions.InstanceOfLV(lv)}, Drive: inGroup(g), On: slices.Sorted(maps.Keys(e.Partitions.Index.LVM.Members(g))), Half: partitions.TagOf(lv, groups.KeyState) == groups.HalfMade}
 				if lv.Active && lv.Major >= 0 {
 					o.At = mounttable.Device{Num: groups.NumOf(lv), Name: fmt.Sprintf("dm-%d", lv.Minor)} // Linux, drivers/md/dm.c, alloc_dev
 				}

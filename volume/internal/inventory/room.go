@@ -208,7 +208,7 @@ func (s PlacementView) physical(d *drivebay.Drive, p partitions.Part) *place.PVS
 		}
 		return out
 	}
-	out.Group, out.Kind, out.Members = g.Name, place.GroupKind(g), s.Members(g)
+	out.Group, out.Kind, out.Members = g.Name, place.GroupKind(g), s.Index.LVM.Members(g)
 	out.Extents = pv.Free / lvm.ExtentSize
 	if out.Kind == drivebay.LocationThin {
 		out.Extents = place.PoolExtents(pv.Free / lvm.ExtentSize)
@@ -233,19 +233,6 @@ func (s PlacementView) announced(drive, uuid string) bool {
 		}
 		return r.Work.Op == drivebay.WorkRemove || uuid == "" || r.Work.PVs[drive] == uuid
 	})
-}
-
-// Members returns the drives of a group with their physical volumes' UUIDs.
-func (s PlacementView) Members(g *lvm.Group) map[string]string {
-	out := map[string]string{}
-	for id, dev := range s.Index.LVM.PVs {
-		for _, p := range g.PVs {
-			if p.Device == dev {
-				out[id] = p.UUID
-			}
-		}
-	}
-	return out
 }
 
 // growingInPool returns how many extents of the thin pool in a group the growth of other volumes will take. LVM itself gives a

@@ -37,7 +37,7 @@ func (s PlacementView) roomForGroup(v *drivebay.Volume, from string) (string, er
 	if g == nil { // or LVM has not been asked yet
 		return "", fmt.Errorf("volume group %s is not listed: %w", v.Location.VG, drivebay.ErrPending)
 	}
-	d, err := s.Spare(WantLike(s.Drives, v.Location.Drives, from, g, s.Members(g)[from]), v.Location.Drives)
+	d, err := s.Spare(WantLike(s.Drives, v.Location.Drives, from, g, s.Index.LVM.Members(g)[from]), v.Location.Drives)
 	if err != nil {
 		return "", err
 	}

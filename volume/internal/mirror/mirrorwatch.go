@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/drivebay/drivebay"
-	"github.com/drivebay/drivebay/volume/internal/inventory"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 )
 
@@ -74,7 +73,7 @@ func (e *Mirrors) nameDrives(v *drivebay.Volume, x *partitions.LVMIndex) error {
 	if g == nil || now.LVM == nil {
 		return nil
 	}
-	members := inventory.PlacementView{Index: now}.Members(g)
+	members := now.LVM.Members(g)
 	if len(members) != 2 || members[v.Location.Drives[0]] == "" {
 		return nil
 	}

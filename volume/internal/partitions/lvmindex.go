@@ -122,14 +122,16 @@ func (x *LVMIndex) NowSuspended() map[string]bool {
 	return out
 }
 
-// DrivesOf returns the drives that have a physical volume of a group.
-func (x *LVMIndex) DrivesOf(g *lvm.Group) (out []string) {
+// Members returns the drives of a group with their physical volumes' UUIDs.
+func (x *LVMIndex) Members(g *lvm.Group) map[string]string {
+	out := map[string]string{}
 	for id, dev := range x.PVs {
-		if _, in := x.Report.On(dev); in != nil && in.Name == g.Name {
-			out = append(out, id)
+		for _, p := range g.PVs {
+			if p.Device == dev {
+				out[id] = p.UUID
+			}
 		}
 	}
-	slices.Sort(out)
 	return out
 }
 
