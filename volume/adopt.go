@@ -20,7 +20,7 @@ func (e *Engine) AdoptVolume(ctx context.Context, id string) error {
 		return nil
 	case !e.instances.Recorded(id) && e.adopt.NoRecord(id) != nil:
 		return fmt.Errorf("adopt volume %s: %w", id, e.adopt.NoRecord(id))
-	case !e.instances.Recorded(id) && !e.adopt.IsFound(id):
+	case !e.instances.Recorded(id) && !e.adopt.IsFound(id) && len(e.instances.OthersOf(id)) == 0:
 		if deleted, err := e.adopt.Undelete(id); err != nil || !deleted {
 			return fmt.Errorf("adopt volume %s: %w", id, cmp.Or(err, fmt.Errorf("%w: it was not found on any drive", drivebay.ErrNotFound)))
 		}

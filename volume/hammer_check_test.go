@@ -409,6 +409,9 @@ func (w *world) decide(c *client, err error) error {
 			// Of two volumes of its id, the records name the other one, and by a clock that was ahead it is the newer one.
 			ended := w.e.DeleteVolume(w.Context(), id)
 			w.note(0, "delete", fmt.Sprintf("%s, which was not made: %v", id, ended))
+			if errors.Is(ended, drivebay.ErrUnavailable) { // it is the volume that has no record that is not removed
+				ended = nil
+			}
 			return errors.Join(ended, w.e.AdoptVolume(w.Context(), id), w.use(c))
 		}
 		return w.use(c)
@@ -424,7 +427,8 @@ func (w *world) decide(c *client, err error) error {
 	for i := range on {
 		on[i] = w.ids[on[i]]
 	}
-	if !slices.ContainsFunc(on, func(serial string) bool { return w.outdated(c, serial) }) && !strings.Contains(err.Error(), instance(c.volume.Location)) { // the other one is not what the client was given
+	sameMode := view != nil && view.Mode == c.volume.Mode                                                                                                               // one with another mode is not it, also if nothing was written to it
+	if sameMode && !slices.ContainsFunc(on, func(serial string) bool { return w.outdated(c, serial) }) && !strings.Contains(err.Error(), instance(c.volume.Location)) { // the other one is not what the client was given
 		w.note(0, "clear", id)
 		return errors.Join(w.e.ClearVolume(w.Context(), id), w.use(c))
 	}

@@ -66,3 +66,37 @@ func TestResumedDeletionLasts(t *testing.T) {
 		}
 	})
 }
+
+// TestAdoptedRightAfterDeletion: a volume is adopted by name as soon as the removal of another one, which was found half made under its name, has
+// said that a drive has it.
+func TestAdoptedRightAfterDeletion(t *testing.T) {
+	t.Parallel()
+	k := &killer{}
+	onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
+		old := s.make("v", requests()["a partition"])
+		away := old.Location.Drives[0]
+		serial := s.serialOf(away)
+		s.inject(away, "vanish")
+		time.Sleep(time.Minute)
+		s.loseRecord(old)
+		k.anew(3)
+		r := requests()["a partition"]
+		r.Name = "v"
+		if _, err := s.e.CreateVolume(s.Context(), r); !errors.Is(err, errKilled) {
+			t.Fatalf("it was not killed: %v", err)
+		}
+		k.anew(0)
+		s.forget()
+		time.Sleep(time.Minute)
+		if is := s.of(old); is.CSIStatus != drivebay.CSIFailed {
+			t.Fatalf("what was found half made is %v", is.CSIStatus)
+		}
+		s.comesBack(serial)
+		time.Sleep(time.Minute)
+		s.notYet("deleted beside the volume", s.e.DeleteVolume(s.Context(), old.ID))
+		s.must(s.e.AdoptVolume(s.Context(), old.ID))
+		if is := s.of(old); is.Location.Partition != old.Location.Partition {
+			t.Errorf("adopted is %+v, want %+v", is.Location, old.Location)
+		}
+	})
+}
