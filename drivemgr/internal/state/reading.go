@@ -56,12 +56,12 @@ func (t *Tracked) DoubtTable(c *drivebay.Content) (doubted bool) {
 	return doubted
 }
 
-// TakeProof applies the result of a proof, and sets when the next one is due.
+// TakeProof applies the result of a proof, and sets when the next one is due: in any case, because one that is due is read at once.
 func (t *Tracked) TakeProof(r Reading, now time.Time) {
-	if r.Proof == nil || r.Err != nil && errors.Is(r.Err, ErrOtherDrive) {
+	if r.Proof == nil {
 		return
 	}
-	if r.Proved == nil { // the drive is in standby, or does not answer
+	if r.Proved == nil || errors.Is(r.Err, ErrOtherDrive) { // the drive is in standby, or does not answer
 		t.NextProof = now.Add(kernellog.ProofSoon)
 		return
 	}
