@@ -106,7 +106,7 @@ var may = map[string]struct{ ours, theirs []string }{
 // rooms are the packages below the internal folder of an engine, bottom up: a room may import those
 // before it.
 var rooms = map[string][]string{
-	"volume":   strings.Fields("env ledger steps mounttable capabilities partitions moves groups device instances place inventory erase write mirror luks mounts watch provision snapshots expand replicated copyaway evacuate adopt repair"),
+	"volume":   strings.Fields("env ledger steps mountoptions mounttable capabilities partitions moves groups device instances place inventory erase write mirror luks mounts watch provision snapshots expand replicated copyaway evacuate adopt repair"),
 	"drivemgr": strings.Fields("sysfs identity inventory kernel kernellog evidence records policy state lights claims selftests poll replacement tracking"),
 
 	"internal/hostsim": strings.Fields("sysfs kernel model pages content block program filesystem crypt lvm drbd faults"),

@@ -16,6 +16,7 @@
 //	env           what all of them need
 //	ledger        records, and who works on which volume
 //	steps         plans, and lanes for what may hang
+//	mountoptions  what the options of a mount may be, and what is added to them
 //	mounttable    what is mounted where
 //	capabilities  tools and privileges
 //	partitions    partitions of the kernel and of the tables

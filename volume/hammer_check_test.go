@@ -67,6 +67,16 @@ func (w *world) published(c *client) bool {
 	return listed && slices.ContainsFunc(view.Publications, func(p drivebay.Publication) bool { return p.Path == target(c.volume, "pod") })
 }
 
+// ofThisBoot says whether the record has the volume published since the machine was started: one of before says nothing of now.
+func (w *world) ofThisBoot(c *client) bool {
+	boot, err := w.sim.ReadFile("proc/sys/kernel/random/boot_id")
+	w.must(err)
+	view, _ := w.e.Volumes().Get(c.volume.ID)
+	return slices.ContainsFunc(view.Publications, func(p drivebay.Publication) bool {
+		return p.Path == target(c.volume, "pod") && p.Boot == strings.TrimSpace(string(boot))
+	})
+}
+
 // reopened has a pod whose device went open it again, as one does that starts anew.
 func (w *world) reopened(c *client) {
 	old := w.pods[c]

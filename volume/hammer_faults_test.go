@@ -120,7 +120,7 @@ func (w *world) unmountOne(r *rand.Rand) string {
 	}
 	w.letGo(c)
 	path := target(c.volume, "pod")
-	known := w.published(c)
+	known := w.published(c) && w.ofThisBoot(c)
 	err := w.sim.UnmountBehind(path)
 	if err == nil && known { // what no record has any more is not missed
 		w.lifted("unmounted " + c.name) // it may have been healed meanwhile

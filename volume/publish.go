@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/mountoptions"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 )
 
@@ -26,7 +27,7 @@ func (e nodeCalls) PublishVolume(ctx context.Context, r drivebay.PublishRequest)
 	if at == from || strings.HasPrefix(at.Target, from.Target+"/") {
 		return fmt.Errorf("publish volume %s: path %s: %w: it is in the volume itself", r.Volume, at, drivebay.ErrInvalid)
 	}
-	r.Options = mounts.PlainOptions(r.Options)
+	r.Options = mountoptions.Plain(r.Options)
 	return e.ledger.OnVolume(ctx, "publish", r.Volume, func(ctx context.Context, v drivebay.Volume) (err error) {
 		defer func() { err = e.provision.Reached(&v, err) }()
 		if err := mounts.CanUse(&v, r.Block, r.FSType, r.Options); err != nil {

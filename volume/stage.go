@@ -6,6 +6,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/mirror"
+	"github.com/drivebay/drivebay/volume/internal/mountoptions"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -21,7 +22,7 @@ func (e nodeCalls) StageVolume(ctx context.Context, r drivebay.StageRequest) err
 	if err := e.movesFirst(r.Volume); err != nil { // before the call ends a copy
 		return err
 	}
-	r.Options = mounts.PlainOptions(r.Options)
+	r.Options = mountoptions.Plain(r.Options)
 	return e.ledger.OnVolume(ctx, "stage", r.Volume, func(ctx context.Context, v drivebay.Volume) (err error) {
 		defer func() { err = e.provision.Reached(&v, err) }()
 		if err := mounts.CanUse(&v, r.Block, r.FSType, r.Options); err != nil {

@@ -36,7 +36,7 @@ func (s *VolumeMounts) StateOf(p drivebay.Publication, target string) (pathState
 	if above, hidden := s.T.Above(target); hidden {
 		return PathForeign, above
 	}
-	was := inventory.MadeOf(p)
+	was := s.madeOf(p, m)
 	switch {
 	case mounttable.Carries(m, s.D) && !renumbered(m, s.D, was) && !(p.ReadOnly && mounttable.IsUnlinked(m)): // a device that was made again can be written
 		return PathLive, m
@@ -46,6 +46,15 @@ func (s *VolumeMounts) StateOf(p drivebay.Publication, target string) (pathState
 		return PathDead, m
 	}
 	return pathUnproven, m
+}
+
+// madeOf returns the device that a publication was made of. No mount survives a boot: one of an earlier boot says nothing of what is mounted,
+// if the device of the volume is known. A btrfs shows only the name of its device, which may be that of one that is gone.
+func (s *VolumeMounts) madeOf(p drivebay.Publication, m host.Mount) mounttable.Device {
+	if boot := s.Mirror.Boot(); s.D.Num != "" && m.FS != "btrfs" && boot != "" && p.Boot != "" && p.Boot != boot {
+		return mounttable.Device{}
+	}
+	return inventory.MadeOf(p)
 }
 
 // renumbered reports whether a mount has only the name of a device, as mounts of a device node and of

@@ -108,7 +108,7 @@ func (s *VolumeMounts) live(at MountPath) bool {
 		return false
 	}
 	p := s.at(at)
-	return p == nil || !renumbered(m, s.D, inventory.MadeOf(*p))
+	return p == nil || !renumbered(m, s.D, s.madeOf(*p, m))
 }
 
 // stranger returns an error if a path shows anything but the volume.

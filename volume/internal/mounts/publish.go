@@ -9,6 +9,7 @@ import (
 
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/mountoptions"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -24,11 +25,11 @@ func (e *Mounter) MayPublish(s *MountState, at MountPath) error {
 
 // PublishAt publishes a staged volume at a path.
 func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r drivebay.PublishRequest) error {
-	context, err := contextOf(r.Options)
+	context, err := mountoptions.Context(r.Options)
 	if err != nil {
 		return err
 	}
-	want := drivebay.Publication{Path: at.String(), Context: context, Access: r.Access, Flags: FlagsOf(r.Options), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot(), Pod: r.Pod,
+	want := drivebay.Publication{Path: at.String(), Context: context, Access: r.Access, Flags: mountoptions.Flags(r.Options), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot(), Pod: r.Pod,
 		ReadOnly: r.ReadOnly || r.Access == drivebay.AccessReader || slices.Contains(r.Options, "ro")}
 	if err := cmp.Or(s.MountTable.Settled(from.Place), s.MountTable.Settled(at.Place), s.hidden(from), s.hidden(at)); err != nil {
 		return err
@@ -37,7 +38,7 @@ func (s *MountState) PublishAt(ctx context.Context, from, at MountPath, r driveb
 	if staged == nil || staged.Path != from.String() || s.D.Num == "" || !s.stagedAsBlock(*staged) && !s.live(from) {
 		return s.Device.OrAway(&s.V, fmt.Errorf("%w: it is not staged at %s", drivebay.ErrBusy, from))
 	}
-	if err := sameContext(*staged, context); err != nil {
+	if err := mountoptions.SameContext(*staged, context); err != nil {
 		return err
 	}
 	if err := s.stranger(at); err != nil {

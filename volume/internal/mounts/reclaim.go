@@ -8,6 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/internal/host"
 	"github.com/drivebay/drivebay/volume/internal/device"
+	"github.com/drivebay/drivebay/volume/internal/mountoptions"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
@@ -63,7 +64,7 @@ func (s *MountState) trimUnmounted(ctx context.Context) error {
 	if err := ProveFS(disk, &s.V); err != nil {
 		return err
 	}
-	return s.Machine.TrimUnmounted(ctx, host.NewMount{Device: disk.Path(), FS: s.V.FSType, Options: ownOptions(&s.V, nil)})
+	return s.Machine.TrimUnmounted(ctx, host.NewMount{Device: disk.Path(), FS: s.V.FSType, Options: mountoptions.Own(&s.V, nil)})
 }
 
 // taken returns how much of its pool a thin volume uses; nil for other volumes: the use of their

@@ -27,6 +27,7 @@ func (e *Mounter) SettleAll(ctx context.Context) {
 			s.Now = slices.DeleteFunc(s.Now, func(p drivebay.Publication) bool {
 				return s.stagedAsBlock(p) && boot != "" && p.Boot != "" && p.Boot != boot
 			})
+			s.since(boot)
 			s.takeIn()
 			if err := s.Keep(); err != nil || s.D.Num == "" { // without its device it is not known whether the volume is in use
 				return err
@@ -35,6 +36,20 @@ func (e *Mounter) SettleAll(ctx context.Context) {
 		})
 		if err != nil && !errors.Is(err, drivebay.ErrPending) {
 			e.Log.Warn("mounts not compared with the record", "op", "settle", "volume", r.Volume.ID, "err", err)
+		}
+	}
+}
+
+// since corrects publications of an earlier boot whose paths show the volume: their record is older than the mounts.
+func (s *VolumeMounts) since(boot string) {
+	for i := range s.Now {
+		p := &s.Now[i]
+		at, err := s.CheckPath(p.Path)
+		if err != nil || boot == "" || p.Boot == boot {
+			continue
+		}
+		if state, _ := s.StateOf(*p, at.Target); state == PathLive {
+			p.Device, p.Since, p.Boot = s.D.Num+" "+s.D.Name, s.Machine.Now(), boot
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/device"
 	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
+	"github.com/drivebay/drivebay/volume/internal/mountoptions"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 	"github.com/drivebay/drivebay/volume/internal/steps"
 )
@@ -47,16 +48,16 @@ func CanUse(v *drivebay.Volume, block bool, fs string, options []string) error {
 	if block && len(options) > 0 {
 		return fmt.Errorf("%w: a block volume takes no mount options", drivebay.ErrInvalid)
 	}
-	return CheckOptions(v.FSType, options)
+	return mountoptions.Check(v.FSType, options)
 }
 
 // Stage stages a volume at a path.
 func (s *MountState) Stage(ctx context.Context, at MountPath, r drivebay.StageRequest) error {
-	context, err := contextOf(r.Options)
+	context, err := mountoptions.Context(r.Options)
 	if err != nil {
 		return err
 	}
-	want := drivebay.Publication{Path: at.String(), Staging: true, Context: context, Access: r.Access, Flags: FlagsOf(r.Options),
+	want := drivebay.Publication{Path: at.String(), Staging: true, Context: context, Access: r.Access, Flags: mountoptions.Flags(r.Options),
 		ReadOnly: slices.Contains(r.Options, "ro"), Device: s.D.Num + " " + s.D.Name, Since: s.Machine.Now(), Boot: s.Mirror.Boot()}
 	if have := s.Staging(); have != nil && have.Path != want.Path && !guessed(have) {
 		return fmt.Errorf("%w: it is staged at %s", drivebay.ErrBusy, have.Path)
@@ -131,7 +132,7 @@ func (s *MountState) Mount(ctx context.Context, at MountPath, options []string, 
 			return err
 		}
 		s.Counters.Of(s.V.ID).forget() // not later: what the kernel says while it mounts counts
-		return s.Machine.Mount(ctx, host.NewMount{Device: disk.Path(), FS: s.V.FSType, At: at.Place, ReadOnly: readOnly, Options: ownOptions(&s.V, options)})
+		return s.Machine.Mount(ctx, host.NewMount{Device: disk.Path(), FS: s.V.FSType, At: at.Place, ReadOnly: readOnly, Options: mountoptions.Own(&s.V, options)})
 	})
 	s.MountTable.Touched()
 	return err

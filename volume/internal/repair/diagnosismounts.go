@@ -2,6 +2,7 @@ package repair
 
 import (
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/volume/internal/mountoptions"
 	"github.com/drivebay/drivebay/volume/internal/mounts"
 	"github.com/drivebay/drivebay/volume/internal/mounttable"
 )
@@ -50,13 +51,13 @@ func (p *diagnosis) lookAtPaths() {
 // optionsOf returns the options that a mount was made with: those of the call or default ones,
 // if they match the recorded flags.
 func optionsOf(p drivebay.Publication, r drivebay.HealRequest) ([]string, bool) {
-	asked := mounts.PlainOptions(r.Options)
+	asked := mountoptions.Plain(r.Options)
 	if p.Flags == "" { // the engine crashed before they were recorded
 		return asked, r.Block != nil
 	}
-	label := mounts.ContextKey + p.Context
+	label := mountoptions.ContextKey + p.Context
 	for _, try := range [][]string{asked, nil, {"ro"}, {label}, {"ro", label}} {
-		if mounts.FlagsOf(try) == p.Flags {
+		if mountoptions.Flags(try) == p.Flags {
 			return try, true
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/drivebay/drivebay"
 	"github.com/drivebay/drivebay/volume/internal/instances"
 	"github.com/drivebay/drivebay/volume/internal/ledger"
-	"github.com/drivebay/drivebay/volume/internal/mounts"
+	"github.com/drivebay/drivebay/volume/internal/mountoptions"
 )
 
 // Heal repairs a volume where it is used. It goes through the table of repairs in order, and does each one
@@ -69,7 +69,7 @@ func (e *Repairer) mayHeal(ctx context.Context, v *drivebay.Volume, r drivebay.H
 	case r.Safe && moves(v, e.Drives.Snapshot()):
 		return fmt.Errorf("%w: it is moving to another drive; retry later", drivebay.ErrPending)
 	}
-	if err := errors.Join(instances.Undecided(v), mounts.CheckOptions(v.FSType, r.Options)); err != nil {
+	if err := errors.Join(instances.Undecided(v), mountoptions.Check(v.FSType, r.Options)); err != nil {
 		return err
 	}
 	return e.Mounts.HasPaths(ctx, v, r.Path, r.Staging)

@@ -1,4 +1,4 @@
-package mounts
+package mountoptions
 
 import (
 	"crypto/sha256"
@@ -34,10 +34,10 @@ var mountOptions = map[string][]string{
 
 func words(lines ...string) []string { return strings.Fields(strings.Join(lines, " ")) }
 
-// CheckOptions refuses options that are not allowed. Its error gives only their position: options may
+// Check refuses options that are not allowed. Its error gives only their position: options may
 // be secrets.
-func CheckOptions(fs string, options []string) error {
-	if _, err := contextOf(options); err != nil {
+func Check(fs string, options []string) error {
+	if _, err := Context(options); err != nil {
 		return err
 	}
 	for i, o := range options {
@@ -65,8 +65,8 @@ const ContextKey = "context="
 // (selinux(8)).
 var label = regexp.MustCompile(`^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+(:[A-Za-z0-9_.,:-]+)?$`)
 
-// contextOf returns the label to mount a volume with; "" for none.
-func contextOf(options []string) (string, error) {
+// Context returns the label to mount a volume with; "" for none.
+func Context(options []string) (string, error) {
 	context := ""
 	for i, o := range options {
 		value, is := strings.CutPrefix(o, ContextKey)
@@ -89,8 +89,8 @@ func unquoted(s string) string {
 	return s
 }
 
-// PlainOptions returns options in the form that the kernel takes.
-func PlainOptions(options []string) []string {
+// Plain returns options in the form that the kernel takes.
+func Plain(options []string) []string {
 	out := slices.Clone(options)
 	for i, o := range out {
 		if value, is := strings.CutPrefix(o, ContextKey); is {
@@ -100,9 +100,9 @@ func PlainOptions(options []string) []string {
 	return out
 }
 
-// sameContext refuses a label that differs from that of the stage: one mount of a device has one
+// SameContext refuses a label that differs from that of the stage: one mount of a device has one
 // label for all.
-func sameContext(staged drivebay.Publication, context string) error {
+func SameContext(staged drivebay.Publication, context string) error {
 	if context == "" || staged.Flags == "" || staged.Context == context {
 		return nil
 	}
@@ -112,8 +112,8 @@ func sameContext(staged drivebay.Publication, context string) error {
 	return fmt.Errorf("%w: it is staged with the SELinux label %s, and %s is requested: unstage it first", drivebay.ErrBusy, staged.Context, context)
 }
 
-// ownOptions returns the options to mount the filesystem of a volume with.
-func ownOptions(v *drivebay.Volume, asked []string) []string {
+// Own returns the options to mount the filesystem of a volume with.
+func Own(v *drivebay.Volume, asked []string) []string {
 	out := append(slices.Clone(asked), "nodev")
 	switch {
 	case v.FSType == "ext4": // the default of mkfs is to continue writing (ext4(5))
@@ -127,8 +127,8 @@ func ownOptions(v *drivebay.Volume, asked []string) []string {
 	return out
 }
 
-// FlagsOf returns a checksum of options that tells different ones apart.
-func FlagsOf(options []string) string {
+// Flags returns a checksum of options that tells different ones apart.
+func Flags(options []string) string {
 	set := map[string]bool{}
 	for _, o := range options {
 		set[o] = true
