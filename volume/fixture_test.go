@@ -29,9 +29,10 @@ type stand struct {
 	st      *store.Mem
 	e       *volume.Engine
 	opt     volume.Options
-	lvm     lvm.Runner   // nil: the machine itself
-	over    volume.Store // of the engine, in place of st; nil: st
-	machine host.Worker  // of the engine, in place of sim; nil: sim
+	lvm     lvm.Runner    // nil: the machine itself
+	over    volume.Store  // of the engine, in place of st; nil: st
+	machine host.Worker   // of the engine, in place of sim; nil: sim
+	drives  volume.Drives // of the engine, in place of mgr; nil: mgr
 	stop    func()
 }
 
@@ -107,7 +108,11 @@ func (s *stand) begin() {
 	if s.machine != nil {
 		machine = s.machine
 	}
-	e, err := volume.New(machine, s.mgr, over, lvm.New(runner, ""), s.opt)
+	var drives volume.Drives = s.mgr
+	if s.drives != nil {
+		drives = s.drives
+	}
+	e, err := volume.New(machine, drives, over, lvm.New(runner, ""), s.opt)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -153,7 +153,8 @@ func (e *Groups) Elsewhere(v *drivebay.Volume) bool {
 	defer e.Ledger.Mu.Unlock()
 	x, l := e.Partitions.Index.LVM, v.Location
 	g := x.Group(l.VG)
-	if partitions.LVIn(g, l) == nil || slices.ContainsFunc(l.Drives, func(id string) bool { return e.Partitions.Index.Parts[id] == nil }) {
+	unlisted := func(id string) bool { _, listed := e.Partitions.Index.Parts[id]; return !listed }
+	if partitions.LVIn(g, l) == nil || slices.ContainsFunc(l.Drives, unlisted) {
 		return false
 	}
 	return !slices.ContainsFunc(g.PVs, func(pv lvm.PV) bool {

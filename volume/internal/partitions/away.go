@@ -27,19 +27,39 @@ func (e *Catalog) Trusted(drives []string) error {
 			return fmt.Errorf("drive %s (%s): %w: it was removed and is back: pull it, or use it again with `drivebay accept %s`", id, d.Name, drivebay.ErrRefused, id)
 		case ok && d.Copy != "":
 			return fmt.Errorf("drive %s (%s): %w: %s; find out which is which, then run `wipefs --all` on the copy, or pull and forget it", id, d.Name, drivebay.ErrRefused, d.Copy)
+		case ok && unreadOriginal(s, d) != "":
+			return fmt.Errorf("drive %s (%s): %w: its partition table was made for drive %s, which is not read yet: one of the two may be a copy; retry later; pull a drive that does not recover",
+				id, d.Name, drivebay.ErrUnavailable, unreadOriginal(s, d))
 		}
 	}
 	return nil
 }
 
+// unreadOriginal returns the drive that the partition table of a drive was made for, if that is here and was not read yet.
+func unreadOriginal(s *drivebay.Snapshot, d *drivebay.Drive) string {
+	if madeFor(d, d.ID) {
+		return ""
+	}
+	i := slices.IndexFunc(s.Drives, func(o drivebay.Drive) bool {
+		return o.Status == drivebay.StatusOnline && o.Content.Kind == drivebay.ContentUnknown && madeFor(d, o.ID)
+	})
+	if i < 0 {
+		return ""
+	}
+	return s.Drives[i].ID
+}
+
+// madeFor reports whether the partition table of a drive was made for the drive with an id.
+func madeFor(d *drivebay.Drive, id string) bool {
+	return slices.ContainsFunc(d.Content.Signatures, func(s drivebay.Signature) bool {
+		return s.Format == "gpt" && s.Partition == "" && strings.EqualFold(s.UUID, TableGUID(id))
+	})
+}
+
 // ForeignCopy reports whether a drive has the same content as another one, and the partition
 // table was made for the other one. LVM is not shown this drive: what is in use on the other
 // one is still reported.
-func ForeignCopy(d *drivebay.Drive) bool {
-	return d.Copy != "" && !slices.ContainsFunc(d.Content.Signatures, func(s drivebay.Signature) bool {
-		return s.Format == "gpt" && s.Partition == "" && strings.EqualFold(s.UUID, TableGUID(d.ID))
-	})
-}
+func ForeignCopy(d *drivebay.Drive) bool { return d.Copy != "" && !madeFor(d, d.ID) }
 
 // Stuck reports whether a command to a drive has not returned.
 func Stuck(d drivebay.Drive) bool { return d.Kernel != nil && d.Kernel.LaneStuck > 0 }
