@@ -51,10 +51,14 @@ func (s *VolumeMounts) StateOf(p drivebay.Publication, target string) (pathState
 // madeOf returns the device that a publication was made of. No mount survives a boot: one of an earlier boot says nothing of what is mounted,
 // if the device of the volume is known. A btrfs shows only the name of its device, which may be that of one that is gone.
 func (s *VolumeMounts) madeOf(p drivebay.Publication, m host.Mount) mounttable.Device {
-	if boot := s.Mirror.Boot(); s.D.Num != "" && m.FS != "btrfs" && boot != "" && p.Boot != "" && p.Boot != boot {
+	was := inventory.MadeOf(p)
+	if s.D.Num == "" || was.Num == s.D.Num || m.FS == "btrfs" || p.Boot == "" {
+		return was
+	}
+	if boot := s.Mirror.Boot(); boot != "" && p.Boot != boot {
 		return mounttable.Device{}
 	}
-	return inventory.MadeOf(p)
+	return was
 }
 
 // renumbered reports whether a mount has only the name of a device, as mounts of a device node and of
