@@ -13,11 +13,11 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
-// lateReading is a manager of drives that has read one drive later than all others.
+// lateReading is a manager of drives that has read some of them later than all others.
 type lateReading struct {
 	*drivemgr.Manager
-	drive string
-	until time.Time
+	drives []string
+	until  time.Time
 }
 
 func (m lateReading) seen(s *drivebay.Snapshot) *drivebay.Snapshot {
@@ -27,7 +27,7 @@ func (m lateReading) seen(s *drivebay.Snapshot) *drivebay.Snapshot {
 	out := *s
 	out.Drives = slices.Clone(s.Drives)
 	for i := range out.Drives {
-		if d := &out.Drives[i]; d.ID == m.drive {
+		if d := &out.Drives[i]; slices.Contains(m.drives, d.ID) {
 			d.Content, d.Evidence, d.Health = drivebay.Content{}, nil, drivebay.HealthUnknown
 		}
 		out.Drives[i].Copy = ""
@@ -42,34 +42,40 @@ func (m lateReading) Wait(ctx context.Context, after uint64) (*drivebay.Snapshot
 	return m.seen(s), err
 }
 
-// TestCopyReadBeforeItsOriginal: with the records lost, the copy of a drive is read before the drive that it was made from. Its volume is not
-// recorded there: once the copy is wiped, it is used from its own drive.
+// TestCopyReadBeforeItsOriginal: with the records lost, the copy of a drive is read before the drive that it was made from, or neither is read while
+// LVM shows one of them. Its volume is not recorded there: once the copy is wiped, it is used from its own drive.
 func TestCopyReadBeforeItsOriginal(t *testing.T) {
 	t.Parallel()
 	for _, b := range backings {
-		t.Run(string(b), func(t *testing.T) {
-			onMachine(t, tinyDrives(2), volume.Options{}, func(s *stand) {
-				v := s.make("precious", rawVolume(b))
-				s.mark(v)
-				from, to := s.driveOf(v), s.other(v)
-				s.clone(from.Name, to.Name)
-				s.stop()
-				s.stop = nil
-				s.must(s.st.DeleteVolume(v.ID))
-				time.Sleep(5 * time.Minute) // the manager reads the copy
-				s.drives = lateReading{s.mgr, from.ID, time.Now().Add(time.Minute)}
-				s.start()
-				time.Sleep(10 * time.Minute)
-				if is, recorded := s.e.Volumes().Get(v.ID); recorded && is.Location.Drives[0] != from.ID {
-					t.Errorf("it is recorded on the copy: %+v", is.Location)
-				}
-				s.must(s.sim.Blank(to.Serial, "hand"))
-				s.must(s.sim.Inject(hostsim.Fault{Drive: to.Serial, Fault: "vanish"}))
-				s.must(s.sim.Inject(hostsim.Fault{Drive: to.Serial, Fault: "return"}))
-				time.Sleep(20 * time.Minute)
-				s.must(s.retried(func() error { return s.stage(v) }), s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+		for _, neither := range []bool{false, true} {
+			t.Run(fmt.Sprint(b, ", neither ", neither), func(t *testing.T) {
+				onMachine(t, tinyDrives(2), volume.Options{}, func(s *stand) {
+					v := s.make("precious", rawVolume(b))
+					s.mark(v)
+					from, to := s.driveOf(v), s.other(v)
+					s.clone(from.Name, to.Name)
+					s.stop()
+					s.stop = nil
+					s.must(s.st.DeleteVolume(v.ID))
+					time.Sleep(5 * time.Minute) // the manager reads the copy
+					late := []string{from.ID}
+					if neither {
+						late = append(late, to.ID)
+					}
+					s.drives = lateReading{s.mgr, late, time.Now().Add(time.Minute)}
+					s.start()
+					time.Sleep(10 * time.Minute)
+					if is, recorded := s.e.Volumes().Get(v.ID); recorded {
+						t.Errorf("it is recorded, with a copy here: %+v", is.Location)
+					}
+					s.must(s.sim.Blank(to.Serial, "hand"))
+					s.must(s.sim.Inject(hostsim.Fault{Drive: to.Serial, Fault: "vanish"}))
+					s.must(s.sim.Inject(hostsim.Fault{Drive: to.Serial, Fault: "return"}))
+					time.Sleep(20 * time.Minute)
+					s.must(s.retried(func() error { return s.stage(v) }), s.unstage(v), s.e.DeleteVolume(s.Context(), v.ID))
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -122,8 +122,10 @@ func (w *world) unmountOne(r *rand.Rand) string {
 	path := target(c.volume, "pod")
 	known := w.published(c) && w.ofThisBoot(c)
 	err := w.sim.UnmountBehind(path)
-	if err == nil && known { // what no record has any more is not missed
+	if err == nil {
 		w.lifted("unmounted " + c.name) // it may have been healed meanwhile
+	}
+	if err == nil && known { // what no record has any more is not missed
 		w.fault("unmounted " + c.name)
 	}
 	return c.said(err)

@@ -173,6 +173,11 @@ func (e *Adopter) replaced(drive string, f drivebay.ForgottenVolume) bool {
 	return true
 }
 
+// unread reports whether it is not known what is on a drive: it may be a copy.
+func unread(d *drivebay.Drive) bool {
+	return d.Content.Kind == drivebay.ContentUnknown || partitions.Stuck(*d)
+}
+
 func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive, parts []partitions.Part) error {
 	var found []drivebay.ForgottenVolume
 	for _, p := range parts {
@@ -188,7 +193,7 @@ func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drive
 		}
 	}
 	strange := slices.ContainsFunc(found, func(f drivebay.ForgottenVolume) bool { return f.ID != "" && !e.recordNames(f) })
-	if strange && (d.Content.Kind == drivebay.ContentUnknown || partitions.Stuck(*d)) { // no volume is held while this waits for the drive
+	if strange && unread(d) { // no volume is held while this waits for the drive
 		return fmt.Errorf("drive %s: %w: %s", d.ID, drivebay.ErrUnavailable, partitions.NotReadYet(d))
 	}
 	mine, done, err := e.unrecorded(ctx, d.ID, found)

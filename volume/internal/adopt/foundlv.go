@@ -17,6 +17,7 @@ import (
 	"github.com/drivebay/drivebay/volume/internal/ledger"
 	"github.com/drivebay/drivebay/volume/internal/partitions"
 	"github.com/drivebay/drivebay/volume/internal/place"
+	"github.com/drivebay/drivebay/volume/internal/steps"
 )
 
 // adoptGroup adopts the volumes and snapshots of a group.
@@ -43,6 +44,11 @@ func (e *Adopter) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.G
 	defer done()
 	if !slices.Contains(slices.Collect(maps.Values(mine)), true) {
 		return err
+	}
+	for _, id := range l.Drives {
+		if d, here := steps.DriveOf(s, id); here && unread(d) {
+			return fmt.Errorf("volume group %s: drive %s: %w: %s", g.Name, id, drivebay.ErrUnavailable, partitions.NotReadYet(d))
+		}
 	}
 	if err := e.Partitions.Trusted(l.Drives); err != nil {
 		return fmt.Errorf("volume group %s: its volumes are not taken in: %w", g.Name, err)
