@@ -103,12 +103,19 @@ func (s *VolumeMounts) accounted() bool {
 
 // pathFacts returns the state of a publication's path in the mount table.
 func (s *VolumeMounts) pathFacts(p drivebay.Publication) drivebay.PathFacts {
+	out, _ := s.factsOf(p)
+	return out
+}
+
+// factsOf is pathFacts. proved is false for a mount of the device that was mounted, of which nothing says whether it is gone.
+func (s *VolumeMounts) factsOf(p drivebay.Publication) (out drivebay.PathFacts, proved bool) {
 	target := path.Clean(p.Path)
 	if at, err := s.CheckPath(p.Path); err == nil { // else the roots have changed since
 		target = at.Target
 	}
-	out := drivebay.PathFacts{Path: p.Path}
-	switch state, m := s.StateOf(p, target); state {
+	out.Path = p.Path
+	state, m := s.StateOf(p, target)
+	switch state {
 	case PathLive, pathUnproven:
 		out.Mounted = true
 	case PathDead:
@@ -116,16 +123,21 @@ func (s *VolumeMounts) pathFacts(p drivebay.Publication) drivebay.PathFacts {
 	case PathForeign:
 		out.Other = mounttable.What(m)
 	}
-	return out
+	return out, state != pathUnproven
 }
 
-// MountedAt is pathFacts; a staged block volume is mounted nowhere, and counts as mounted unless it was locked since.
-func (s *VolumeMounts) MountedAt(p drivebay.Publication) drivebay.PathFacts {
+// MountedAt is pathFacts; a staged block volume is mounted nowhere, and counts as mounted unless it was locked since. A mount that was dead
+// stays so until it is proved that its device is the volume's: a drive that is back proves nothing.
+func (s *VolumeMounts) MountedAt(p drivebay.Publication, was MountView) drivebay.PathFacts {
 	if s.stagedAsBlock(p) {
 		locked := s.Device.Locked(&s.V) && p.Boot == s.Mirror.Boot()
 		return drivebay.PathFacts{Path: p.Path, Mounted: !locked, Dead: locked}
 	}
-	return s.pathFacts(p)
+	out, proved := s.factsOf(p)
+	if !proved && was.dead(p) {
+		out.Mounted, out.Dead = false, true
+	}
+	return out
 }
 
 // mountFacts returns what a condition needs of a volume's paths: of several targets the first that is
@@ -176,6 +188,15 @@ const (
 // found on the drives. The publications of the record do not belong to that volume.
 func Readopted(was, is *drivebay.VolumeRecord) bool {
 	return was != nil && len(is.Volume.Publications) == 0 && instances.InstanceOf(was.Volume.Location) != instances.InstanceOf(is.Volume.Location)
+}
+
+// dead reports whether the mount of a publication was found dead.
+func (was MountView) dead(p drivebay.Publication) bool {
+	if was.Of.Record == nil {
+		return false
+	}
+	i := slices.Index(was.Of.Record.Volume.Publications, p)
+	return i >= 0 && i < len(was.paths) && was.paths[i].Dead
 }
 
 // Next returns a view of new paths. It keeps the previous facts if the paths are equal.

@@ -291,7 +291,7 @@ func (e *Watcher) MountsOf(was mounts.MountView, k Observations, index uint64, s
 	s := e.Mounts.MountStateIn(*v, e.LastMounts)
 	paths := make([]drivebay.PathFacts, len(v.Publications))
 	for i, p := range v.Publications {
-		paths[i] = s.MountedAt(p)
+		paths[i] = s.MountedAt(p, was)
 	}
 	return was.Next(append(paths, s.Abandoned()...), of, now)
 }
