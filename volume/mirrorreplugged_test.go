@@ -1,10 +1,12 @@
 package volume_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/drivebay/drivebay"
+	"github.com/drivebay/drivebay/internal/store"
 	"github.com/drivebay/drivebay/volume"
 )
 
@@ -52,4 +54,42 @@ func TestMirrorMadeWhileReplugged(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestDoubtOfAnOlderRecord: records say that a mirror is being made, which it was when they were stored, and one of its drives is away: it is not
+// known which leg is newer. Once the drive is back it is, and the mirror can be used after a retry.
+func TestDoubtOfAnOlderRecord(t *testing.T) {
+	t.Parallel()
+	var keep func()
+	after := func(_, step string) error {
+		if step == "mkfs" {
+			keep()
+		}
+		return nil
+	}
+	onMachine(t, nvmeDrives(2), volume.Options{After: after}, func(s *stand) {
+		var older *store.Mem
+		keep = func() { older = s.copyOfStore() }
+		v := s.make("v", requests()["btrfs on a mirror"])
+		s.must(s.stage(v), s.unstage(v))
+		keep = func() {}
+		s.inject(v.Location.Drives[0], "vanish")
+		time.Sleep(time.Minute)
+		s.stop()
+		s.stop = nil
+		s.st = older
+		s.start()
+		time.Sleep(time.Minute)
+		_, _, err := s.e.ExpandVolume(s.Context(), v.ID, drivebay.SizeRange{Required: 2 * v.Size})
+		if c := s.conditions(v.ID); err == nil || !strings.Contains(reasons(c), "MirrorLegStale") {
+			t.Fatalf("without a leg: %v, %+v", err, c)
+		}
+		s.inject(v.Location.Drives[0], "return")
+		time.Sleep(10 * time.Minute)
+		if c := s.conditions(v.ID); strings.Contains(reasons(c), "MirrorLegStale") {
+			t.Errorf("with both legs: %+v", c)
+		}
+		s.must(s.e.RetryVolume(s.Context(), v.ID))
+		s.must(s.stage(v), s.unstage(v))
+	})
 }

@@ -29,7 +29,8 @@ func (e *Mirrors) WatchMirrors(ctx context.Context, s *drivebay.Snapshot) error 
 		if v.Location.Kind == drivebay.LocationMirror && len(v.Location.Drives) == 1 && r.Work != nil && r.Work.Op == drivebay.WorkRemove {
 			errs = append(errs, e.nameDrives(&v, e.Groups.LVMNow())) // it cannot be removed without its other drive
 		}
-		if v.Location.Kind != drivebay.LocationMirror || r.Work != nil && r.Work.Op != drivebay.WorkExpand || !e.mirrorNews(s, &v) {
+		doubted := v.Mirror != nil && v.Mirror.Doubt != "" // also of one that older records have as being made
+		if v.Location.Kind != drivebay.LocationMirror || r.Work != nil && r.Work.Op != drivebay.WorkExpand && !doubted || !e.mirrorNews(s, &v) {
 			continue
 		}
 		if err := e.watchMirror(ctx, &v); err != nil && !errors.Is(err, drivebay.ErrPending) {
