@@ -415,7 +415,12 @@ func (w *world) decide(c *client, err error) error {
 		return errors.Join(err, w.use(c))
 	case advised("retry"):
 		w.note(0, "retry", id) // older records say that it is being made, or removed
-		if err := w.e.RetryVolume(w.Context(), id); err != nil {
+		err := w.e.RetryVolume(w.Context(), id)
+		for try := 0; try < 3 && err != nil && w.givesUp(err); try++ { // others that the records name are in its way
+			time.Sleep(11 * time.Minute)
+			err = w.e.RetryVolume(w.Context(), id)
+		}
+		if err != nil {
 			// Of two volumes of its id, the records name the other one, and by a clock that was ahead it is the newer one.
 			ended := w.e.DeleteVolume(w.Context(), id)
 			w.note(0, "delete", fmt.Sprintf("%s, which was not made: %v", id, ended))
