@@ -431,6 +431,9 @@ func (w *world) decide(c *client, err error) error {
 		}
 		return w.use(c)
 	}
+	if c.unrecorded && view != nil && strings.Contains(err.Error(), "were each used without the other one") {
+		return w.choosesLeg(c, view.Location.Drives)
+	}
 	if said == nil && w.givesUp(err) { // older records name another one of its volume group
 		time.Sleep(11 * time.Minute)
 		return w.use(c)
@@ -466,6 +469,31 @@ func (w *world) decide(c *client, err error) error {
 		err = errors.Join(err, w.again(x))
 	}
 	return errors.Join(err, w.use(c))
+}
+
+// choosesLeg continues with a leg of a mirror that has everything. Older records have one leg alone, as it was then, and the other one has served alone
+// since: they do not know that both were equal in between.
+func (w *world) choosesLeg(c *client, drives []string) error {
+	kept := slices.IndexFunc(drives, func(id string) bool { return !w.outdated(c, w.ids[id]) })
+	if kept < 0 || len(drives) != 2 {
+		return errors.New("no leg has everything")
+	}
+	other := w.ids[drives[1-kept]]
+	others, err := w.disuseOn([]string{other})
+	if err != nil {
+		return err
+	}
+	w.must(w.inject(other, "vanish", nil))
+	time.Sleep(10 * time.Second)
+	err = w.e.AcceptLoss(w.Context(), c.volume.ID)
+	w.note(0, "accept-loss", fmt.Sprintf("%s without %s: %v", c.volume.ID, other, err))
+	err = errors.Join(err, w.use(c))
+	w.putBack(other, false)
+	time.Sleep(11 * time.Minute)
+	for _, x := range others {
+		err = errors.Join(err, w.again(x))
+	}
+	return err
 }
 
 // disuseOn has the pods on drives end before the drives are pulled: the devices of a pool that
