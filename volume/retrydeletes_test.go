@@ -9,17 +9,23 @@ import (
 	"github.com/drivebay/drivebay/volume"
 )
 
+// awayUnrecorded makes volume v on a drive that is pulled, and loses the record of it.
+func (s *stand) awayUnrecorded() (v drivebay.Volume, serial string) {
+	s.Helper()
+	v = s.make("v", requests()["a partition"])
+	serial = s.serialOf(v.Location.Drives[0])
+	s.inject(v.Location.Drives[0], "vanish")
+	time.Sleep(time.Minute)
+	s.loseRecord(v)
+	return v, serial
+}
+
 // TestRetriedDeletionLasts: a deletion that failed, and that an operator retries, lasts like one that the caller repeats. An older volume
 // with that id on a drive that was away is not adopted when the drive returns.
 func TestRetriedDeletionLasts(t *testing.T) {
 	t.Parallel()
 	onMachine(t, sameDrives(2), volume.Options{}, func(s *stand) {
-		old := s.make("v", requests()["a partition"])
-		away := old.Location.Drives[0]
-		serial := s.serialOf(away)
-		s.inject(away, "vanish")
-		time.Sleep(time.Minute)
-		s.loseRecord(old)
+		_, serial := s.awayUnrecorded()
 		v := s.make("v", requests()["a partition"])
 		s.inject(v.Location.Drives[0], "read-only")
 		if err := s.e.DeleteVolume(s.Context(), v.ID); err == nil || s.of(v).CSIStatus != drivebay.CSIFailed {
@@ -42,12 +48,7 @@ func TestResumedDeletionLasts(t *testing.T) {
 	t.Parallel()
 	k := &killer{}
 	onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
-		old := s.make("v", requests()["a partition"])
-		away := old.Location.Drives[0]
-		serial := s.serialOf(away)
-		s.inject(away, "vanish")
-		time.Sleep(time.Minute)
-		s.loseRecord(old)
+		_, serial := s.awayUnrecorded()
 		v := s.make("v", requests()["a partition"])
 		k.anew(1)
 		if err := s.e.DeleteVolume(s.Context(), v.ID); !errors.Is(err, errKilled) {
@@ -73,12 +74,7 @@ func TestAdoptedRightAfterDeletion(t *testing.T) {
 	t.Parallel()
 	k := &killer{}
 	onMachine(t, sameDrives(2), volume.Options{After: k.step}, func(s *stand) {
-		old := s.make("v", requests()["a partition"])
-		away := old.Location.Drives[0]
-		serial := s.serialOf(away)
-		s.inject(away, "vanish")
-		time.Sleep(time.Minute)
-		s.loseRecord(old)
+		old, serial := s.awayUnrecorded()
 		k.anew(3)
 		r := requests()["a partition"]
 		r.Name = "v"

@@ -61,7 +61,7 @@ func (t *Tracked) TakeProof(r Reading, now time.Time) {
 	if r.Proof == nil {
 		return
 	}
-	if r.Proved == nil || errors.Is(r.Err, ErrOtherDrive) { // the drive is in standby, or does not answer
+	if r.Proved == nil || errors.Is(r.Err, ErrOtherDrive) { // the drive is in standby, or does not answer, or another one did
 		t.NextProof = now.Add(kernellog.ProofSoon)
 		return
 	}

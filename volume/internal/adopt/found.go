@@ -173,9 +173,15 @@ func (e *Adopter) replaced(drive string, f drivebay.ForgottenVolume) bool {
 	return true
 }
 
-// unread reports whether it is not known what is on a drive: it may be a copy.
-func unread(d *drivebay.Drive) bool {
-	return d.Content.Kind == drivebay.ContentUnknown || partitions.Stuck(*d)
+// unread returns an error if it is not known what is on a drive, or whether it is a copy of another one.
+func unread(s *drivebay.Snapshot, d *drivebay.Drive) error {
+	if d.Content.Kind == drivebay.ContentUnknown || partitions.Stuck(*d) {
+		return fmt.Errorf("drive %s: %w: %s", d.ID, drivebay.ErrUnavailable, partitions.NotReadYet(d))
+	}
+	if original := partitions.UnreadOriginal(s, d); original != "" {
+		return fmt.Errorf("drive %s: %w: its partition table was made for drive %s, which is not read yet: one of the two may be a copy; retry later; pull a drive that does not recover", d.ID, drivebay.ErrUnavailable, original)
+	}
+	return nil
 }
 
 func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drivebay.Drive, parts []partitions.Part) error {
@@ -193,8 +199,8 @@ func (e *Adopter) adoptParts(ctx context.Context, s *drivebay.Snapshot, d *drive
 		}
 	}
 	strange := slices.ContainsFunc(found, func(f drivebay.ForgottenVolume) bool { return f.ID != "" && !e.recordNames(f) })
-	if strange && unread(d) { // no volume is held while this waits for the drive
-		return fmt.Errorf("drive %s: %w: %s", d.ID, drivebay.ErrUnavailable, partitions.NotReadYet(d))
+	if err := unread(s, d); strange && err != nil { // no volume is held while this waits for the drive
+		return err
 	}
 	mine, done, err := e.unrecorded(ctx, d.ID, found)
 	defer done()

@@ -46,8 +46,8 @@ func (e *Adopter) adoptGroup(ctx context.Context, s *drivebay.Snapshot, g *lvm.G
 		return err
 	}
 	for _, id := range l.Drives {
-		if d, here := steps.DriveOf(s, id); here && unread(d) {
-			return fmt.Errorf("volume group %s: drive %s: %w: %s", g.Name, id, drivebay.ErrUnavailable, partitions.NotReadYet(d))
+		if d, here := steps.DriveOf(s, id); here && unread(s, d) != nil {
+			return fmt.Errorf("volume group %s: %w", g.Name, unread(s, d))
 		}
 	}
 	if err := e.Partitions.Trusted(l.Drives); err != nil {

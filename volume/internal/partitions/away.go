@@ -27,16 +27,13 @@ func (e *Catalog) Trusted(drives []string) error {
 			return fmt.Errorf("drive %s (%s): %w: it was removed and is back: pull it, or use it again with `drivebay accept %s`", id, d.Name, drivebay.ErrRefused, id)
 		case ok && d.Copy != "":
 			return fmt.Errorf("drive %s (%s): %w: %s; find out which is which, then run `wipefs --all` on the copy, or pull and forget it", id, d.Name, drivebay.ErrRefused, d.Copy)
-		case ok && unreadOriginal(s, d) != "":
-			return fmt.Errorf("drive %s (%s): %w: its partition table was made for drive %s, which is not read yet: one of the two may be a copy; retry later; pull a drive that does not recover",
-				id, d.Name, drivebay.ErrUnavailable, unreadOriginal(s, d))
 		}
 	}
 	return nil
 }
 
-// unreadOriginal returns the drive that the partition table of a drive was made for, if that is here and was not read yet.
-func unreadOriginal(s *drivebay.Snapshot, d *drivebay.Drive) string {
+// UnreadOriginal returns the drive that the partition table of a drive was made for, if that is here and was not read yet.
+func UnreadOriginal(s *drivebay.Snapshot, d *drivebay.Drive) string {
 	if madeFor(d, d.ID) {
 		return ""
 	}
